@@ -1,14 +1,13 @@
 // fpm_capture: a whole table as a real zebra sends it over FPM after it has connected again, recorded to a file and played back.
-//   record FILE TABLE [routes]   starts two FRR routers in namespaces of their own (needs root and Debian's package frr). The peer
-//   announces
-//                                the table over BGP on two cables. The box's zebra sends it to an FPM server that only reads, loses that
-//                                session, connects again and sends everything once more: this resend is stored in FILE, byte for byte.
-//                                TABLE has a prefix at the begin of each line
-//   replay FILE [rounds]         sends the file from a process of its own, in one session, through rondod's FPM server, tables and Orchs
-//                                into the kernel, in a namespace with the same ports (needs root). Then it compares the kernel's routes
-//                                with the file. Beside it a bare netlink loop programs the same routes, in zebra's order and with the
-//                                shortest prefixes first, which is the order of rondod (fpm/write_order.h)
-// Pin the program to a processor (taskset) to see what one core does.
+//   record  starts two FRR routers in namespaces of their own (needs root and Debian's package frr). The peer announces TABLE over BGP on
+//           two cables. The box's zebra sends its routes to an FPM server that only reads. It loses that session, connects again and sends
+//           everything once more: this resend is stored in FILE, byte for byte. TABLE has a prefix at the start of each line
+//   replay  sends the file from a process of its own, in one session, through rondod's FPM server, tables and Orchs into the kernel, in a
+//           namespace with the same ports (needs root). Then it compares the prefixes in the kernel with those of the file. Beside it a
+//           bare netlink loop programs the same prefixes, all with one group, into tables that no rule reads: in zebra's order, and with
+//           the shortest prefixes first, which is nearly rondod's order (fpm/write_order.h). Of the loop only the system calls count
+// "A second of CPU" counts the CPU time of all threads, without the sender's. Pin the program to a processor (taskset), and "median" is
+// what one core does for both.
 // Usage: bench_fpm_capture record FILE TABLE [routes] | replay FILE [rounds]
 
 #include <arpa/inet.h>
@@ -236,8 +235,8 @@ void report(const char* part, std::vector<Sample> samples, std::size_t routes) {
   const double best = count / samples.front().seconds;
   std::ranges::sort(samples, {}, &Sample::cpu);
   const double cpu_us = samples[samples.size() / 2].cpu * 1e6 / count;
-  std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes/s on one core\n", part, routes,
-              samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
+  std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes a second of CPU\n", part,
+              routes, samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
 }
 
 int replay(const std::string& file, int rounds) {
@@ -272,7 +271,7 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::string part = argc > 1 ? argv[1] : "";
   if (part == "record" && argc > 3) return record(argv[2], argv[3], argc > 4 ? std::stoul(argv[4]) : SIZE_MAX);
-  if (part == "replay" && argc > 2) return replay(argv[2], argc > 3 ? std::atoi(argv[3]) : 3);
+  if (part == "replay" && argc > 2) return replay(argv[2], argc > 3 ? std::max(1, std::atoi(argv[3])) : 3);
   std::fprintf(stderr, "usage: bench_fpm_capture record FILE TABLE [routes] | replay FILE [rounds]\n");
   return 2;
 }

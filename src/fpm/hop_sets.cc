@@ -87,7 +87,7 @@ Status HopSets::write(std::uint32_t set) {
   if (!one.weights.empty()) fields.push_back({"weight", one.weights});
   if (one.changed) {  // The row may have further fields.
     if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
-    own_deletes_.note(one.name, reading_);
+    own_deletes_.note(one.name, now_);
   }
   const Change change = Change::set(one.name, std::span<const Field>{fields});
   if (Status status = store_.write(table_, change, ended(one.name)); !status.ok()) return status;
@@ -121,7 +121,7 @@ Status HopSets::delete_unused() {
     Set& one = sets_[set];
     if (one.references == 0 && one.written) {
       if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
-      own_deletes_.note(one.name, reading_);
+      own_deletes_.note(one.name, now_);
       --rows_;
       one.written = one.lost = one.changed = false;
     }
@@ -173,7 +173,7 @@ void HopSets::read(const Record& row) {
 
 void HopSets::end_reading() {
   reads_ = false;
-  own_deletes_.forget_before(reading_);
+  own_deletes_.forget_old(now_);
   for (std::uint32_t set = 0; set < sets_.limit(); ++set) {
     if (sets_[set].written && sets_[set].reading != reading_) differs(set, false);
   }
@@ -183,7 +183,7 @@ bool HopSets::taken(const Change& change) {
   if (removed_ && change.op() == ChangeOp::Set && change.key() == *removed_) removed_.reset();
   settle_removed();
   if (change.op() == ChangeOp::Delete) {
-    if (!own_deletes_.take(change.key())) removed_ = change.key();
+    if (!own_deletes_.take(change.key(), now_)) removed_ = change.key();
   } else if (const auto known = by_name_.find(change.key()); known != by_name_.end()) {
     const Set& set = sets_[known->second];
     if (set.written && !is_as_written(set, change.fields())) differs(known->second, true);

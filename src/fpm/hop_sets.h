@@ -44,6 +44,8 @@ class HopSets {
   HopSets(const HopSets&) = delete;
   HopSets& operator=(const HopSets&) = delete;
 
+  /// The time must not decrease.
+  void set_now(Instant now) noexcept { now_ = now; }
   /// Returns the set with these hops, which may be in any order and repeat. O(hops log sets).
   std::uint32_t find_or_add(std::vector<NamedHop> hops);
   /// Returns the set of this name without a row: routes that name it wait for a row, or need none.
@@ -133,6 +135,7 @@ class HopSets {
   bool refused_deletes_ = false;        // Of names that are not known any more.
   std::optional<std::string> removed_;  // See RouteBook.
   OwnDeletes own_deletes_;
+  Instant now_;
   std::uint8_t reading_ = 0;
   bool reads_ = false;
   std::uint64_t repaired_ = 0;

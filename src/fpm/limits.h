@@ -45,7 +45,8 @@ inline constexpr std::size_t kFpmVrfs = 1000;
 /// `stats.fpm.other_rows_unknown`. Test: `FpmRows.RowsOfOthersBeyondTheLimitAreCounted`. Shown: `fpm_other_rows`.
 inline constexpr std::size_t kFpmOtherRows = 1'000'000;
 
-/// Deletes of rows that the FPM server has written and the consumers have not taken, and as many of its groups. Each costs about 100 bytes.
+/// Deletes of rows that the FPM server has written and the consumers have not taken. The same limit applies to rows of groups. Each costs
+/// about 100 bytes.
 /// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more.
 /// Figure: `stats.fpm.repaired`. Test: `OwnDeletes.BeyondTheLimitTheyCountAsThoseOfOthers`. Shown: `fpm_own_deletes`.
 inline constexpr std::size_t kFpmOwnDeletes = 65'536;

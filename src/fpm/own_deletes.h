@@ -1,5 +1,7 @@
 // OwnDeletes: the Deletes of rows that the server has written and that the consumer has not taken yet. A remote store needs time for one,
-// and zebra may announce the route again meanwhile: the Delete that arrives then is not the work of another program. One thread. O(log n).
+// and zebra may announce the route again meanwhile: the Delete that arrives then is not the work of another program. A store may merge a
+// Delete with later changes, so it never arrives. Such a one hides a Delete of another program for at most kPatience; the next comparison
+// of all rows finds that. One thread. O(log n).
 #pragma once
 
 #include <cstdint>
@@ -8,34 +10,39 @@
 #include <string_view>
 
 #include "fpm/limits.h"
+#include "rondo/base/time.h"
 
 namespace rondo::fpm {
 
 class OwnDeletes {
  public:
-  /// The server has written a Delete, after the begin of this reading of all rows.
-  void note(const std::string& key, std::uint8_t reading) {
+  /// The longest time after which a remote store delivers a Delete.
+  static constexpr Duration kPatience = std::chrono::seconds{10};
+
+  /// The server has written a Delete.
+  void note(const std::string& key, Instant now) {
     if (keys_.size() >= limits::kFpmOwnDeletes && !keys_.contains(key)) return;
     Pending& pending = keys_[key];
     ++pending.deletes;
-    pending.reading = reading;
+    pending.newest = now;
   }
-  /// The consumer takes a Delete. Returns whether it is one of these.
-  bool take(std::string_view key) {
+  /// The consumer takes a Delete. Returns true if the server wrote it.
+  bool take(std::string_view key, Instant now) {
     const auto found = keys_.find(key);
     if (found == keys_.end()) return false;
-    if (--found->second.deletes == 0) keys_.erase(found);
-    return true;
+    const bool is_ours = now - found->second.newest <= kPatience;
+    if (!is_ours || --found->second.deletes == 0) keys_.erase(found);
+    return is_ours;
   }
-  /// Forgets those that were noted before this reading began and have not come: the store has merged them with other changes.
-  void forget_before(std::uint8_t reading) {
-    std::erase_if(keys_, [reading](const auto& entry) { return entry.second.reading != reading; });
+  /// Forgets those that were not delivered. O(n).
+  void forget_old(Instant now) {
+    std::erase_if(keys_, [now](const auto& entry) { return now - entry.second.newest > kPatience; });
   }
 
  private:
   struct Pending {
     std::uint32_t deletes = 0;
-    std::uint8_t reading = 0;
+    Instant newest;
   };
   std::map<std::string, Pending, std::less<>> keys_;
 };

@@ -1,4 +1,4 @@
-// The Deletes that the server has written and that have not been taken: each is found once, a reading forgets old ones, the limit holds.
+// The Deletes that the server has written and that have not been taken: each is found once, old ones are forgotten, the limit holds.
 #include "fpm/own_deletes.h"
 
 #include <gtest/gtest.h>
@@ -8,31 +8,35 @@
 namespace rondo::fpm {
 namespace {
 
+Instant at(int seconds) { return Instant{} + std::chrono::seconds{seconds}; }
+
 TEST(OwnDeletes, EachIsTakenOnce) {
   OwnDeletes deletes;
-  deletes.note("a", 1);
-  deletes.note("a", 1);
-  EXPECT_TRUE(deletes.take("a"));
-  EXPECT_TRUE(deletes.take("a"));
-  EXPECT_FALSE(deletes.take("a")) << "one of another program";
-  EXPECT_FALSE(deletes.take("b"));
+  deletes.note("a", at(1));
+  deletes.note("a", at(1));
+  EXPECT_TRUE(deletes.take("a", at(2)));
+  EXPECT_TRUE(deletes.take("a", at(2)));
+  EXPECT_FALSE(deletes.take("a", at(2))) << "one of another program";
+  EXPECT_FALSE(deletes.take("b", at(2)));
 }
 
-TEST(OwnDeletes, AReadingForgetsThoseOfBefore) {
+TEST(OwnDeletes, OneThatTheStoreHasMergedIsForgotten) {
   OwnDeletes deletes;
-  deletes.note("before", 1);
-  deletes.note("since", 2);
-  deletes.forget_before(2);
-  EXPECT_FALSE(deletes.take("before"));
-  EXPECT_TRUE(deletes.take("since"));
+  deletes.note("taken", at(0));
+  deletes.note("old", at(0));
+  deletes.note("new", at(9));
+  EXPECT_FALSE(deletes.take("taken", at(11))) << "one of another program";
+  deletes.forget_old(at(11));
+  EXPECT_FALSE(deletes.take("old", at(0)));
+  EXPECT_TRUE(deletes.take("new", at(11)));
 }
 
 TEST(OwnDeletes, BeyondTheLimitTheyCountAsThoseOfOthers) {
   OwnDeletes deletes;
-  for (std::size_t i = 0; i < limits::kFpmOwnDeletes; ++i) deletes.note(std::to_string(i), 1);
-  deletes.note("one more", 1);
-  EXPECT_FALSE(deletes.take("one more"));
-  EXPECT_TRUE(deletes.take("0"));
+  for (std::size_t i = 0; i < limits::kFpmOwnDeletes; ++i) deletes.note(std::to_string(i), at(0));
+  deletes.note("one more", at(0));
+  EXPECT_FALSE(deletes.take("one more", at(0)));
+  EXPECT_TRUE(deletes.take("0", at(0)));
 }
 
 }  // namespace

@@ -345,7 +345,7 @@ Status RouteBook::set_row(std::uint32_t place, const Target& target) {
   const std::size_t count = black || (route.black && !route.differs) ? 3 : 2;
   if (route.differs) {
     if (Status status = store_.write(options_.routes, Change::remove(key), set_ended(place)); !status.ok()) return status;
-    own_deletes_.note(key, reading_);
+    own_deletes_.note(key, now_);
   }
   const Change change = Change::set(key, std::span<const Field>{fields}.first(count));
   if (Status status = store_.write(options_.routes, change, set_ended(place)); !status.ok()) return status;
@@ -368,7 +368,7 @@ Status RouteBook::delete_row(std::uint32_t place) {
   if (route.written == HopSets::kNone) return {};
   const std::string key = key_of(route);
   if (Status status = store_.write(options_.routes, Change::remove(key), delete_ended(key)); !status.ok()) return status;
-  own_deletes_.note(key, reading_);
+  own_deletes_.note(key, now_);
   ++figures_.deleted;
   sets_.release(route.written);
   route.written = HopSets::kNone;

@@ -105,7 +105,10 @@ class RouteBook {
   RouteBook& operator=(const RouteBook&) = delete;
 
   /// Sets the time from which and until which rows wait, for BookFigures::longest_wait. It must not decrease.
-  void set_now(Instant now) noexcept { now_ = now; }
+  void set_now(Instant now) noexcept {
+    now_ = now;
+    sets_.set_now(now);
+  }
   /// zebra sends everything again: its numbers of next hops begin anew, and every route is stale.
   void begin_session();
   /// Takes a change. Never refuses: what has no effect is counted by its reason.

@@ -94,7 +94,7 @@ void RouteBook::end_reading() {
   judged_ = 0;
   judges_others_ = true;
   judged_other_.clear();
-  own_deletes_.forget_before(reading_);
+  own_deletes_.forget_old(now_);
   sets_.end_reading();
 }
 
@@ -164,7 +164,7 @@ bool RouteBook::route_taken(const Change& change) {
   if (was_removed && change.op() == ChangeOp::Set && change.key() == *removed_) removed_.reset();
   settle_removed();
   if (change.op() == ChangeOp::Delete) {
-    if (own_deletes_.take(change.key())) return was_removed;
+    if (!others_.contains(change.key()) && own_deletes_.take(change.key(), now_)) return was_removed;
     removed_ = change.key();
     return true;
   }

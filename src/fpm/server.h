@@ -130,9 +130,11 @@ class Server final : public Source {
   void rows_were_lost();
   /// The consumer of ROUTE_TABLE or NEXTHOP_GROUP_TABLE takes a change of any writer.
   void route_taken(const Change& change) {
+    book_.set_now(scheduler_.now());
     if (book_.route_taken(change)) wake();
   }
   void group_taken(const Change& change) {
+    book_.set_now(scheduler_.now());
     if (book_.group_taken(change)) wake();
   }
   /// The data plane has answered routes: ServerOptions::under_way returns fewer now.

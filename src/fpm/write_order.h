@@ -3,7 +3,7 @@
 // itself queues have one more. These lanes take turns, one route each, so a few routes of OSPF do not wait for a table of BGP.
 // Of the new routes of a lane the shortest prefix is written first: the kernel's tree of routes then grows from its top, and a whole table
 // costs the kernel less than in the order of its addresses (docs/performance.md). After kShortestInTurn of them another length has its
-// turn, so that none waits without end. Of one length, and in the other lanes, the first one queued is the first one written.
+// turn, so that each length is served. Of one length, and in the other lanes, the first one queued is the first one written.
 // One thread. O(log n) in the number of lengths that wait, at most 129.
 #pragma once
 
@@ -59,7 +59,7 @@ class WriteOrder {
   struct Waiting {
     Lists lists;
     unsigned shortest = 0;    // Taken in succession from the first list.
-    std::uint8_t length = 0;  // The last one that had its turn among all.
+    std::uint8_t length = 0;  // The length that was served last out of turn.
   };
   Lane next_lane() const noexcept;
   static Lists::const_iterator next_list(const Waiting& waiting) noexcept;

@@ -102,6 +102,7 @@ TEST(WriteOrder, EachRouteComesOutOnceAndInBoundedTime) {
   WriteOrder order;
   std::set<std::uint32_t> waiting;
   constexpr std::uint32_t kRoutes = 60;
+  constexpr std::uint32_t kLengths = 5;
   std::vector<unsigned> waits(kRoutes);
   const int rounds = plain_or_sanitized(20'000, 2'000);
   for (int round = 0; round < rounds; ++round) {
@@ -118,7 +119,8 @@ TEST(WriteOrder, EachRouteComesOutOnceAndInBoundedTime) {
       const std::uint32_t route = order.front();
       order.pop();
       ASSERT_EQ(waiting.erase(route), 1U) << round;
-      for (const std::uint32_t other : waiting) ASSERT_LT(++waits[other], kRoutes * 7 * (WriteOrder::kChangesInTurn + 1)) << round;
+      for (const std::uint32_t other : waiting)
+        ASSERT_LT(++waits[other], kRoutes * 7 * (WriteOrder::kChangesInTurn + 1) * kLengths) << round;
     }
     ASSERT_EQ(order.size(), waiting.size());
     for (std::uint32_t route = 0; route < kRoutes; ++route) ASSERT_EQ(order.contains(route), waiting.contains(route));

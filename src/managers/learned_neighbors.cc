@@ -304,7 +304,7 @@ void LearnedNeighbors::resolve_needed() {
 std::string LearnedNeighbors::words_about(std::string_view key) const {
   const auto parsed = switch_agent::parse_neighbor_key(key);
   const auto probe = parsed ? probes_.find({parsed->port, parsed->address}) : probes_.end();
-  if (probe == probes_.end()) return {};
+  if (probe == probes_.end() || probe->second.pause <= 2 * kFirstPause) return {};  // It was asked once, a moment ago.
   return "the kernel is asked again and again to resolve " + parsed->address.to_string() + " on " + parsed->port +
          ", and no host has answered (ip neigh show dev " + parsed->port + ")";
 }

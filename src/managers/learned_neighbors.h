@@ -65,7 +65,7 @@ class LearnedNeighbors final : public Source {
     std::uint64_t refused = 0;
   };
   Counts counts() const noexcept;
-  /// What is done to learn the neighbour ("port:address"); empty if nothing is.
+  /// Describes how a neighbour ("port:address") is being resolved that has not answered. Empty if it is not.
   std::string words_about(std::string_view key) const;
 
   Turn run(const Budget& budget) override;

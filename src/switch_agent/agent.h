@@ -123,7 +123,8 @@ class Agent {
   const Routes& routes() const noexcept { return routes_; }
   /// See Routes::on_answers.
   void on_route_answers(std::function<void()> handler) { routes_.on_answers(std::move(handler)); }
-  /// Sets who tells `why` what is done about a neighbour ("port:address") without a row. Empty words: nothing is.
+  /// Sets the function that describes, for `why`, how a neighbour ("port:address") without a row is being resolved. It returns an empty
+  /// text if nothing is under way. An empty function ends this.
   void explain_unresolved(std::function<std::string(std::string_view key)> words) { unresolved_words_ = std::move(words); }
   const Programmer& programmer() const noexcept { return programmer_; }
   RowStates& row_states() noexcept { return row_states_; }

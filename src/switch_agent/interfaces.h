@@ -54,8 +54,8 @@ class Interfaces final : public Orch {
   std::string own_address_words(std::string_view neighbor_key) const;
   /// Words about a port without an address of the family; empty if it has one.
   std::string no_address_words(std::string_view port, bool ipv6) const;
-  /// Words about a neighbour that is in no subnet of its port, so that the kernel takes it for no gateway; empty if it is in one. Not of a
-  /// link-local address.
+  /// Words about a neighbour that is in no subnet of its port, so that the kernel refuses it as a gateway; empty if it is in one. The
+  /// address must not be link-local.
   std::string no_subnet_words(std::string_view port, const IpAddress& neighbor) const;
   /// Why a port has no IPv6, and the remedy; empty if it has.
   std::string ipv6_words(std::string_view port) const;

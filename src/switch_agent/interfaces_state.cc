@@ -59,7 +59,7 @@ std::string Interfaces::no_subnet_words(std::string_view port, const IpAddress& 
   if (it == interfaces_.end() || std::ranges::any_of(it->second.addresses, holds_it)) return {};
   const std::string name{port};
   return "no address of " + name + " has a subnet with " + neighbor.to_string() +
-         ", so the kernel takes it for no gateway: a row INTF_TABLE:" + name + ":<address>/<length> is missing, or the next hop is wrong";
+         ", so the kernel refuses it as a gateway: a row INTF_TABLE:" + name + ":<address>/<length> is missing, or the next hop is wrong";
 }
 
 bool Interfaces::is_in_its_vrf(const std::string& port, const Interface& interface) const {

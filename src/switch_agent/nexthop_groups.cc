@@ -394,14 +394,15 @@ void NexthopGroups::answered(const Fact& fact, const Status& status) {
     group.possible.erase(group.possible.begin(), group.possible.end() - 1);
     group.sure = !group.again;
   } else {
-    // A refusal changes nothing. After a broken socket or a lost answer, the order may or may not have been carried out.
+    // A refusal changes nothing. After a broken socket, a lost answer or an exception, the order may or may not have been carried out.
     const StatusCode code = status.code();
-    const bool open = code == StatusCode::Unavailable || code == StatusCode::DeadlineExceeded || code == StatusCode::DataLoss;
+    const bool open = code == StatusCode::Unavailable || code == StatusCode::DeadlineExceeded || code == StatusCode::DataLoss ||
+                      code == StatusCode::Internal;
     if (!open) group.possible.pop_back();
     if (open || is_taken(status)) group.sure = false;
   }
   if (std::exchange(group.again, false)) {
-    refresh(group);  // A member appeared or disappeared while the order was under way, so the kernel's content is unknown. Order again.
+    refresh(group);  // A member appeared or disappeared while the order was under way.
   } else if (status.ok()) {
     become_usable(group);
     refresh(group);

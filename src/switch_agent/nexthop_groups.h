@@ -4,7 +4,7 @@
 // become empty; it sends no events. This Orch computes the same result from the link event and restores the desired objects when the
 // carrier returns. Routes refer to the group's number and are not changed.
 //
-// Every object has at most one order under way. A change meanwhile sets 'again': the answer is then discarded and a new order is given.
+// Every object has at most one order under way. A change meanwhile sets 'again': after the answer the members are compared anew.
 // The event of a loss may arrive after the answer to an order that was carried out later. Therefore a group that changes all its members
 // passes through both sets, so that it never disappears.
 #pragma once

@@ -309,12 +309,14 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
 }
 
 /// The first route uses the set. Its group is still there, but a Delete of its row may be under way to its consumer (a remote store needs
-/// time for it), so the row is written again unless it was written last. At a start no Delete is under way.
+/// time for it). So the row is written again, unless the newest write of the row is a Set. A row of an earlier run is one.
 Status Routes::keep_set(const std::string& name, const std::vector<Hop>& hops) {
   const auto requested = requested_sets_.find(name);
   const bool was_requested = requested != requested_sets_.end() && requested->second;
-  const bool is_of_earlier_run = orphan_sets_.erase(name) > 0 && !restarted_;
-  return was_requested || is_of_earlier_run ? Status{} : write_set(Change{ChangeOp::Set, set_row(hops)});
+  const bool is_of_earlier_run = !restarted_ && orphan_sets_.contains(name);
+  Status kept = was_requested || is_of_earlier_run ? Status{} : write_set(Change{ChangeOp::Set, set_row(hops)});
+  if (kept.ok()) orphan_sets_.erase(name);
+  return kept;
 }
 
 void Routes::wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row) {
@@ -507,7 +509,8 @@ void Routes::release_group(std::uint32_t slot, bool is_tried_again) {
   if (fact.kind == kNexthopSet) {
     // Other rows may wait for the set to become usable: then it stays, and the sweep deletes it when it is unused.
     if (is_tried_again) sets_tried_again_.insert(fact.key);
-    if (is_tried_again || is_awaited(fact) || !write_set(Change::remove(fact.key)).ok()) requested_sets_.try_emplace(fact.key);
+    const bool stays = is_tried_again || is_awaited(fact) || !write_set(Change::remove(fact.key)).ok();
+    if (stays) requested_sets_.try_emplace(fact.key, set_row(parse_set_name(fact.key).value()));
     announce({kSetUnused, fact.key});
   } else {
     announce({kGroupUnused, fact.key});

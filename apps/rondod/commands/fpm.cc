@@ -23,8 +23,8 @@ json::object skipped_json(const fpm::BookFigures& book) {
   return skipped;
 }
 
-/// The name of the device that has the table, which may be no name of a VRF; empty if there is none. Devices that are no VRFs have the
-/// number 0 here, which is no table.
+/// The name of the device that has the table, which may be no name of a VRF; empty if there is none. 'vrf_table' is 0 for a device that is
+/// not a VRF.
 std::string device_of_table(const CommandContext& context, std::uint32_t table) {
   std::string found;
   if (table == 0) return found;
@@ -44,7 +44,7 @@ json::array unknown_tables_json(const CommandContext& context, const fpm::BookFi
   return tables;
 }
 
-/// A note; a trouble if zebra has sent no route that is taken: then [fpm] table is probably not the table of zebra.
+/// A note. It is a trouble if zebra has sent nothing about [fpm] table, not even a connected route.
 void add_tables_health(const CommandContext& context, const fpm::BookFigures& book, const std::string& who, json::array& troubles,
                        json::array& notes) {
   auto unknown = book.unknown_tables;
@@ -56,10 +56,11 @@ void add_tables_health(const CommandContext& context, const fpm::BookFigures& bo
   const std::string skipped = who + std::to_string(messages) + " messages about table " + std::to_string(table) +
                               (device.empty() ? "" : " of the device " + device) + others + " were skipped";
   const std::string vrfs = "no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf";
-  if (book.routes > book.stale) return notes.push_back(sentence(skipped + ", because " + vrfs));
-  troubles.push_back(sentence(skipped + ", and zebra has sent no route that is taken: [fpm] table is " +
-                              std::to_string(context.config.fpm.table) +
-                              ", which must be the table of zebra (254, or its option -R), and " + vrfs));
+  const bool has_taken = book.routes > book.stale || book.written != 0 || book.skipped[static_cast<std::size_t>(fpm::Skip::Kernel)] != 0;
+  if (has_taken) return notes.push_back(sentence(skipped + ", because " + vrfs));
+  const std::string own = std::to_string(context.config.fpm.table);
+  troubles.push_back(sentence(skipped + ", and zebra has sent nothing about table " + own + ". [fpm] table is " + own +
+                              ", and must be the table of zebra: 254, or its option -R. Or the table is that of a VRF, but " + vrfs));
 }
 
 /// A resend that does not end removes nothing.

@@ -24,7 +24,7 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent) {
 
 Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
                                                          const RedisWatch& redis) {
-  std::unique_ptr<NeighborFeed> feed{new NeighborFeed(runtime, plane)};
+  std::unique_ptr<NeighborFeed> feed{new NeighborFeed(runtime, agent, plane)};
   auto neighbors = managers::LearnedNeighbors::open(runtime, {.resolve =
                                                                   [feed = feed.get()](IfIndex port, const IpAddress& address) {
                                                                     return feed->watch_ ? feed->watch_->resolve(port, address) : Status{};

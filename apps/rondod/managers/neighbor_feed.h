@@ -18,6 +18,9 @@ class NeighborFeed {
   /// All must outlive it, but for the runtime's turns. Create it before the runtime runs.
   static Result<std::unique_ptr<NeighborFeed>> open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
                                                     const RedisWatch& redis);
+  ~NeighborFeed() { agent_.explain_unresolved({}); }
+  NeighborFeed(const NeighborFeed&) = delete;
+  NeighborFeed& operator=(const NeighborFeed&) = delete;
   /// Begins to follow the kernel. Call it when the agent has started, because addresses come first.
   Status start();
   /// Called before the agent handles the event.
@@ -25,8 +28,9 @@ class NeighborFeed {
   boost::json::object figures() const;
 
  private:
-  NeighborFeed(Runtime& runtime, DataPlane& plane) : runtime_(runtime), plane_(plane) {}
+  NeighborFeed(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane) : runtime_(runtime), agent_(agent), plane_(plane) {}
   Runtime& runtime_;
+  switch_agent::Agent& agent_;
   DataPlane& plane_;
   std::unique_ptr<managers::LearnedNeighbors> neighbors_;
   std::unique_ptr<NeighborWatch> watch_;
