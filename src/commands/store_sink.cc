@@ -10,7 +10,7 @@
 namespace rondo::commands {
 
 namespace {
-/// For the error if one of them throws.
+/// Names the function in the error, if one throws.
 constexpr std::string_view kFunctions = "a function of StandardCommandsOptions";
 }  // namespace
 

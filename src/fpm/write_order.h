@@ -35,7 +35,7 @@ class WriteOrder {
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
   bool contains(std::uint32_t route) const noexcept { return route < links_.size() && links_[route].lane != kNoLane; }
-  /// The route whose turn it is. Not of an empty order.
+  /// The route whose turn it is. The order must not be empty.
   std::uint32_t front() const noexcept { return next_list(lanes_[next_lane()])->second.first; }
   Instant front_since() const noexcept { return links_[front()].since; }
   /// Removes front().

@@ -281,7 +281,8 @@ TEST(JobEdits, AreReadAsTheyWereWritten) {
     EXPECT_FALSE(edits_from_json(bad).has_value()) << bad;
 }
 
-// One batch of the store's thread has the definitions and the reading at the start.
+// The store's thread writes the definitions and reads the jobs of the start in one batch. An exception of the second must not fail the
+// first.
 TEST_F(PutAllTest, AnExceptionAtTheStartFailsNoDefinition) {
   for (const char* const function : {"claim", "unfinished"}) {
     close();

@@ -30,7 +30,7 @@ class LateStore final : public test::PassingStore {
     held.emplace_back(std::move(change), std::move(done));
     return {};
   }
-  /// Passes on the first 'changes' writes that it holds; all: it holds no more.
+  /// Passes on the first 'changes' writes that it holds. If these are all, later writes are not held.
   void let_go(std::size_t changes = SIZE_MAX) {
     holds = changes < held.size();
     for (; changes > 0 && !held.empty(); --changes) {

@@ -126,8 +126,8 @@ struct AdminServerStats {
   std::uint64_t connection_errors = 0;    // System calls, or the BulkSinkFactory, that failed for a connection.
 };
 
-/// Makes the sink of one connection. If empty, bulk writes get unimplemented. An exception is the answer to that connection, which is
-/// closed.
+/// Makes the sink of one connection. If empty, bulk writes get unimplemented. If it throws, the caller gets the text of the exception,
+/// and the connection is closed.
 using BulkSinkFactory = std::function<std::unique_ptr<BulkSink>()>;
 
 class AdminServer {

@@ -45,7 +45,8 @@ struct RowClaim {
   std::string note;
 };
 
-/// What a program adds to the standard commands. Everything has a default. An exception of a function is the answer to that one command.
+/// What a program adds to the standard commands. Everything has a default. If a function throws, the command that
+/// called it fails with the text of the exception.
 struct StandardCommandsOptions {
   /// Priority of the timers of the commands. The server has its own in AdminServerOptions.
   Priority priority = Priority{};
