@@ -12,7 +12,6 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -177,18 +176,6 @@ int record(const std::string& file, const std::string& table, std::size_t most) 
 
 // --- replay
 
-struct Sample {
-  double seconds = 0;
-  double cpu = 0;
-};
-
-double cpu_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
 /// Every route of the file is in the kernel, and no other one.
 void compare(DataPlane& plane, const std::vector<Prefix>& prefixes) {
   std::set<Prefix> missing{prefixes.begin(), prefixes.end()};
@@ -226,17 +213,6 @@ Sample send_to_kernel(const netlink::Lab& lab, DataPlane& plane, const std::vect
   const auto result = netlink::run_netlink_baseline(routes, {.network_namespace = lab.path(), .table = table});
   if (!result || result->failed != 0) give_up(result ? "the bare loop had failures" : result.error().to_string());
   return {static_cast<double>(result->wall.count()) * 1e-9, static_cast<double>(result->cpu.count()) * 1e-9};
-}
-
-void report(const char* part, std::vector<Sample> samples, std::size_t routes) {
-  const auto count = static_cast<double>(routes);
-  std::ranges::sort(samples, {}, &Sample::seconds);
-  const double rate = count / samples[samples.size() / 2].seconds;
-  const double best = count / samples.front().seconds;
-  std::ranges::sort(samples, {}, &Sample::cpu);
-  const double cpu_us = samples[samples.size() / 2].cpu * 1e6 / count;
-  std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes a second of CPU\n", part,
-              routes, samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
 }
 
 int replay(const std::string& file, int rounds) {

@@ -9,7 +9,6 @@
 
 #include <linux/rtnetlink.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -80,18 +79,6 @@ class QuickPlane final : public DataPlane {
   SimDataPlane kernel_;
 };
 
-double cpu_seconds() {
-  rusage used{};
-  ::getrusage(RUSAGE_SELF, &used);
-  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-struct Sample {
-  double seconds = 0;
-  double cpu = 0;
-};
-
 /// A whole table in one session.
 Sample send_table(DataPlane& plane, const std::vector<Prefix>& prefixes) {
   std::string stream = nexthop_frames(devices_of(plane));
@@ -123,17 +110,6 @@ Sample send_to_kernel(const netlink::Lab& lab, DataPlane& plane, const std::vect
   const auto result = netlink::run_netlink_baseline(routes, {.network_namespace = lab.path(), .table = 200});
   if (!result || result->failed != 0) give_up(result ? "the bare loop had failures" : result.error().to_string());
   return {static_cast<double>(result->wall.count()) * 1e-9, static_cast<double>(result->cpu.count()) * 1e-9};
-}
-
-void report(const char* part, std::vector<Sample> samples, std::size_t routes) {
-  const auto count = static_cast<double>(routes);
-  std::ranges::sort(samples, {}, &Sample::seconds);
-  const double rate = count / samples[samples.size() / 2].seconds;
-  const double best = count / samples.front().seconds;
-  std::ranges::sort(samples, {}, &Sample::cpu);
-  const double cpu_us = samples[samples.size() / 2].cpu * 1e6 / count;
-  std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes/s on one core\n", part, routes,
-              samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
 }
 
 // --- wait

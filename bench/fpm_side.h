@@ -6,6 +6,7 @@
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -198,6 +199,31 @@ inline pid_t fork_sender(const std::function<void()>& work) {
   if (pid != 0) return pid;
   work();
   std::_Exit(0);
+}
+
+/// What one table took.
+struct Sample {
+  double seconds = 0;
+  double cpu = 0;
+};
+
+/// CPU time of all threads of this process.
+inline double cpu_seconds() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+inline void report(const char* part, std::vector<Sample> samples, std::size_t routes) {
+  const auto count = static_cast<double>(routes);
+  std::ranges::sort(samples, {}, &Sample::seconds);
+  const double rate = count / samples[samples.size() / 2].seconds;
+  const double best = count / samples.front().seconds;
+  std::ranges::sort(samples, {}, &Sample::cpu);
+  const double cpu_us = samples[samples.size() / 2].cpu * 1e6 / count;
+  std::printf("%s, %zu routes, %zu rounds: median %.0f, best %.0f routes/s; CPU %.2f us a route: %.0f routes a second of CPU\n", part,
+              routes, samples.size(), rate, best, cpu_us, 1e6 / cpu_us);
 }
 
 inline std::unique_ptr<netlink::Lab> make_lab() {
