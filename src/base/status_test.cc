@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "rondo/base/result.h"
@@ -70,6 +74,45 @@ TEST(Result, HoldsAValueOrTheStatus) {
   EXPECT_EQ(*good, 7);
   ASSERT_FALSE(bad.has_value());
   EXPECT_EQ(bad.error().code(), StatusCode::NotFound);
+  EXPECT_EQ(good, 7);
+  EXPECT_FALSE(bad == 7);
+  EXPECT_EQ(bad.value_or(3), 3);
+}
+
+TEST(Result, CopyOfAResultThatConvertsToBoolKeepsItsValue) {
+  Result<bool> no = false;
+  Result<bool> copy = no;  // Not from the bool that 'no' converts to, which says that there is a value.
+  EXPECT_FALSE(*copy);
+}
+
+TEST(Result, OfADerivedTypeConverts) {
+  struct Base {
+    virtual ~Base() = default;
+  };
+  struct Derived : Base {};
+  Result<std::unique_ptr<Base>> good = Result<std::unique_ptr<Derived>>{std::make_unique<Derived>()};
+  EXPECT_NE(dynamic_cast<Derived*>(good->get()), nullptr);
+  Result<std::unique_ptr<Base>> bad = Result<std::unique_ptr<Derived>>{failure(StatusCode::NotFound, "no such thing")};
+  EXPECT_EQ(bad.error().message(), "no such thing");
+}
+
+TEST(ResultDeathTest, AValueThatDoesNotExistEndsTheProgramWithTheError) {
+  const Result<std::string> bad = failure(StatusCode::NotFound, "field 'x' is missing");
+  Result<std::string> good = std::string{"y"};
+  EXPECT_DEATH(std::ignore = *bad, "the value of a Result that holds an error: not-found: field 'x' is missing");
+  EXPECT_DEATH(std::ignore = bad->size(), "field 'x' is missing");
+  EXPECT_DEATH(std::ignore = *Result<std::string>{bad}, "field 'x' is missing");
+  EXPECT_DEATH(std::ignore = good.error(), "the error of a Result that holds a value");
+}
+
+TEST(Result, ValueThrowsTheTextOfTheError) {
+  const Result<int> bad = failure(StatusCode::NotFound, "field 'x' is missing");
+  try {
+    std::ignore = bad.value();
+    FAIL() << "value() of an error returned";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "not-found: field 'x' is missing");
+  }
 }
 
 }  // namespace

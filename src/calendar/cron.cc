@@ -48,7 +48,7 @@ std::string CronError::to_string() const { return "column " + std::to_string(col
 Cron::Cron(std::string text, CronDialect dialect, std::string zone, std::shared_ptr<const CronFields> fields)
     : text_(std::move(text)), dialect_(dialect), zone_(std::move(zone)), fields_(std::move(fields)) {}
 
-tl::expected<Cron, CronError> Cron::parse(std::string_view text, CronDialect dialect) {
+Result<Cron, CronError> Cron::parse(std::string_view text, CronDialect dialect) {
   if (text.size() > limits::kCronBytes) {
     return refuse(limits::kCronBytes + 1, "an expression has at most " + std::to_string(limits::kCronBytes) + " bytes");
   }
@@ -58,9 +58,9 @@ tl::expected<Cron, CronError> Cron::parse(std::string_view text, CronDialect dia
   return Cron{std::string{text}, dialect, std::move(zone), std::make_shared<const CronFields>(*fields)};
 }
 
-tl::expected<Cron, CronError> Cron::parse(std::string_view text) {
+Result<Cron, CronError> Cron::parse(std::string_view text) {
   if (text.size() > limits::kCronBytes) return parse(text, CronDialect::Unix);
-  const tl::expected<CronDialect, CronError> dialect = detect_dialect(text);
+  const Result<CronDialect, CronError> dialect = detect_dialect(text);
   if (!dialect) return tl::unexpected<CronError>(dialect.error());
   return parse(text, *dialect);
 }

@@ -44,7 +44,7 @@ bool FieldParser::unexpected() {
   return fault(at_, quoted(word_.text.substr(at_, 1)) + " is not expected in the " + std::string{rule_.name});
 }
 
-tl::expected<FieldValue, CronError> FieldParser::parse() {
+Result<FieldValue, CronError> FieldParser::parse() {
   out_.star = peek() == '*' || (quartz() && peek() == '/');
   out_.wildcard = out_.star;
   bool good = true;

@@ -41,7 +41,7 @@ struct FieldValue {
 class FieldParser {
  public:
   FieldParser(Word word, const FieldRule& rule, CronDialect dialect) : word_(word), rule_(rule), dialect_(dialect) {}
-  tl::expected<FieldValue, CronError> parse();
+  Result<FieldValue, CronError> parse();
 
  private:
   struct Range {

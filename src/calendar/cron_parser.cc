@@ -90,7 +90,7 @@ void take(CronFields& fields, const FieldRule& rule, const FieldValue& value) {
 }
 
 /// The fields of a macro, as text of the dialect; an error for words that begin with '@' and are none.
-tl::expected<std::string, CronError> expand_macro(const Word& word, CronDialect dialect) {
+Result<std::string, CronError> expand_macro(const Word& word, CronDialect dialect) {
   if (dialect == CronDialect::Quartz) return refuse(word.column, "quartz has no macros");
   for (const Macro& macro : kMacros) {
     if (!same_letters(macro.name, word.text)) continue;
@@ -113,7 +113,7 @@ ParsedFields parse_words(const std::vector<Word>& words, std::size_t end_column,
   FieldValue weekday;
   const std::size_t day_at = dialect == CronDialect::Unix ? 2 : 3;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    tl::expected<FieldValue, CronError> value = FieldParser{words[i], *layout.rules[i], dialect}.parse();
+    Result<FieldValue, CronError> value = FieldParser{words[i], *layout.rules[i], dialect}.parse();
     if (!value) return tl::unexpected<CronError>(value.error());
     take(fields, *layout.rules[i], *value);
     if (i == day_at) day = *value;
@@ -134,7 +134,7 @@ ParsedFields parse_cron_fields(std::string_view text, CronDialect dialect) {
   if (words.empty()) return refuse(1, "the expression is empty");
   if (words[0].text.front() != '@') return parse_words(words, text.size() + 1, dialect);
   if (words.size() > 1) return refuse(words[1].column, "a macro stands alone");
-  const tl::expected<std::string, CronError> expanded = expand_macro(words[0], dialect);
+  const Result<std::string, CronError> expanded = expand_macro(words[0], dialect);
   if (!expanded) return tl::unexpected<CronError>(expanded.error());
   return parse_words(words_of(*expanded), expanded->size() + 1, dialect);
 }

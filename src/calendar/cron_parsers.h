@@ -11,7 +11,7 @@
 namespace rondo::calendar {
 
 /// The result of a parser: fields, or where and why there are none.
-using ParsedFields = tl::expected<CronFields, CronError>;
+using ParsedFields = Result<CronFields, CronError>;
 
 /// One word of a text and the column of its first byte.
 struct Word {
@@ -39,6 +39,6 @@ ParsedFields parse_cron_fields(std::string_view text, CronDialect dialect);
 ParsedFields parse_systemd(std::string_view text, std::string& zone);
 
 /// The dialect of a text by its form (Cron::parse); an error where two dialects would disagree.
-tl::expected<CronDialect, CronError> detect_dialect(std::string_view text);
+Result<CronDialect, CronError> detect_dialect(std::string_view text);
 
 }  // namespace rondo::calendar

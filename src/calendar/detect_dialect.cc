@@ -45,7 +45,7 @@ bool same_letters(std::string_view a, std::string_view b) noexcept {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-tl::expected<CronDialect, CronError> detect_dialect(std::string_view text) {
+Result<CronDialect, CronError> detect_dialect(std::string_view text) {
   const std::vector<Word> words = words_of(text);
   if (words.empty()) return refuse(1, "the expression is empty");
   if (words.size() <= 4 && std::any_of(words.begin(), words.end(), [](const Word& word) { return is_systemd_word(word.text); })) {

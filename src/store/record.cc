@@ -264,6 +264,13 @@ Result<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, st
   return number;
 }
 
+std::string Fields::text_or(std::string_view name, std::string_view absent) const { return std::string{find(name).value_or(absent)}; }
+
+Result<std::int64_t> Fields::integer_or(std::string_view name, std::int64_t low, std::int64_t high, std::int64_t absent) const {
+  if (!contains(name)) return absent;
+  return integer(name, low, high);
+}
+
 // --- Checks
 
 std::string Quote::operator()(std::string_view text) const {

@@ -199,6 +199,11 @@ TEST(Fields, IntegerIsStrictAndNamesFieldValueAndRange) {
     EXPECT_EQ(fields.integer(name, INT64_MIN, INT64_MAX).error().code(), StatusCode::InvalidArgument) << name;
   }
   EXPECT_EQ(fields.integer("none", 0, 1).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(fields.integer_or("none", 0, 1, 7), 7) << "the absent value need not be in the range";
+  EXPECT_EQ(fields.integer_or("mtu", 68, 9216, 1500), 9100);
+  EXPECT_EQ(fields.integer_or("mtu", 68, 9099, 1500).error().code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(fields.text_or("none", "x"), "x");
+  EXPECT_EQ(fields.text_or("mtu", "x"), "9100");
 }
 
 TEST(CheckRecord, AcceptsTheLimitsAndNamesWhatIsBeyond) {

@@ -23,7 +23,7 @@ namespace json = boost::json;
 using calendar::Cron;
 using calendar::CronError;
 
-tl::expected<Cron, CronError> parse(const CronCall& call) {
+Result<Cron, CronError> parse(const CronCall& call) {
   if (call.dialect.empty()) return Cron::parse(call.expression);
   return Cron::parse(call.expression, calendar::dialect_of(call.dialect).value());
 }
@@ -59,7 +59,7 @@ Result<Question> question_of(const CronCall& call, const std::string& own_zone) 
 }
 
 int print_next(const Options& options, const CronCall& call) {
-  const tl::expected<Cron, CronError> cron = parse(call);
+  const Result<Cron, CronError> cron = parse(call);
   // An expression without any instant has an answer; only a job refuses it.
   if (!cron && !cron.error().never_fires) return refuse(options, call, cron.error());
   const Result<Question> question = question_of(call, cron ? cron->zone() : std::string{});
@@ -97,7 +97,7 @@ int print_next(const Options& options, const CronCall& call) {
 }
 
 int print_words(const Options& options, const CronCall& call) {
-  const tl::expected<Cron, CronError> cron = parse(call);
+  const Result<Cron, CronError> cron = parse(call);
   if (!cron) return refuse(options, call, cron.error());
   if (options.json) {
     print(json_text(json::object{

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 
+#include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/calendar/zone.h"
 
@@ -63,10 +63,10 @@ class Cron {
  public:
   /// Checks and compiles 'text'. An error for text that breaks the dialect's rules, for more than limits::kCronBytes bytes, and for an
   /// expression that no day of the years 1970 to 2261 satisfies. O(length), at most 100 us.
-  static tl::expected<Cron, CronError> parse(std::string_view text, CronDialect dialect);
+  static Result<Cron, CronError> parse(std::string_view text, CronDialect dialect);
   /// Detects the dialect: macros and five fields are unix; seven fields, and six with '?', are quartz; other six fields are spring, and an
   /// error where unix6 would mean something else; texts with systemd's words or with ':' are systemd.
-  static tl::expected<Cron, CronError> parse(std::string_view text);
+  static Result<Cron, CronError> parse(std::string_view text);
 
   const std::string& text() const noexcept { return text_; }
   CronDialect dialect() const noexcept { return dialect_; }

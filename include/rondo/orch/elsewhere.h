@@ -80,10 +80,6 @@ template <>
 struct Returned<Status> {
   using Value = void;
 };
-template <>
-struct Returned<Result<void>> {
-  using Value = void;
-};
 
 template <class Work>
 decltype(auto) call(Work& work, const std::stop_token& stop) {

@@ -45,6 +45,10 @@ class Fields {
   Result<std::string> text(std::string_view name) const;
   /// A decimal integer in [low, high]; otherwise an error with the field, its value and the range.
   Result<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
+  /// The value, or 'absent' if there is no such field.
+  std::string text_or(std::string_view name, std::string_view absent) const;
+  /// Like integer(), but 'absent' if there is no such field. A field with a wrong value is an error.
+  Result<std::int64_t> integer_or(std::string_view name, std::int64_t low, std::int64_t high, std::int64_t absent) const;
 
  private:
   friend class Record;
