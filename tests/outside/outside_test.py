@@ -4,8 +4,10 @@
 Usage: outside_test.py WAY --source RONDO --build BUILD [--cmake CMAKE] [--cxx COMPILER] [--components a,b] [--launcher WORDS] [--rondo PROGRAM]
 
 WAY is one of
-  subdirectory  add_subdirectory, -O2, static and then shared; checks the size of the stripped static program. Several files are compiled as
-                one, which takes a third of the time; a static program is not smaller for it, because it links larger members
+  subdirectory  add_subdirectory, -O2; checks the size of the stripped static program. Several files are compiled as one, which takes a
+                third of the time; a static program is not smaller for it, because it links larger members
+  packager      the whole project without a preset, CMAKE_BUILD_TYPE=Release, shared libraries, as a packager builds it: the installed
+                programs run, and the user's project links the installed libraries. Several files are compiled as one here, too
   package       find_package, from what BUILD installs; each compiler
   pkg-config    the same without CMake
   example       examples/load_balancer by find_package: its simulation, and its daemon (load_balancer.py); needs --rondo. And the project of
@@ -93,14 +95,30 @@ def subdirectory(options, folder):
         # Paths relative to the temporary folder, so that the next run finds the cached objects.
         os.environ.update(CCACHE_BASEDIR=folder, CCACHE_NOHASHDIR="1")
     program = os.path.join(build, "three_tables")
-    for shared in ("OFF", "ON"):
-        run(*configure(options, project, build, *settings, f"-DBUILD_SHARED_LIBS={shared}"))
-        run(f"build, shared {shared}", options.cmake, "--build", build, "--target", "three_tables")
-        run(f"three_tables, shared {shared}", program)
-        if shared == "OFF":
-            check_size(program)
+    run(*configure(options, project, build, *settings))
+    run("build", options.cmake, "--build", build, "--target", "three_tables")
+    run("three_tables", program)
+    check_size(program)
     run(*configure(options, project, os.path.join(folder, "fetched"), *settings, "-DOUTSIDE_FETCH=ON"))
-    if "librondo.so.0.1" not in run("dynamic section", "readelf", "-d", program):
+
+
+def packager(options, folder):
+    project = copy_project(folder)
+    build = os.path.join(folder, "a build")
+    prefix = os.path.join(folder, "a prefix")
+    os.environ.update(CCACHE_BASEDIR=options.source, CCACHE_NOHASHDIR="1")
+    run(*configure(options, options.source, build, "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", f"-DCMAKE_CXX_COMPILER={options.cxx}",
+                   f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DRONDO_BUILD_TESTS=OFF", "-DRONDO_BUILD_BENCH=OFF", "-DRONDO_BUILD_EXAMPLES=OFF",
+                   "-DRONDO_TOGETHER=ON"))
+    run("build", options.cmake, "--build", build)
+    run("install", options.cmake, "--install", build)
+    for name in ("rondod", "rondo"):
+        run(f"{name} --version", os.path.join(prefix, "bin", name), "--version")
+    user = os.path.join(folder, "a user's build")
+    run(*configure(options, project, user, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={options.cxx}"))
+    run("the user's build", options.cmake, "--build", user, "--target", "three_tables")
+    run("three_tables", os.path.join(user, "three_tables"))
+    if "librondo.so.0.1" not in run("dynamic section", "readelf", "-d", os.path.join(user, "three_tables")):
         sys.exit("three_tables does not need librondo.so.0.1 when the library is shared")
 
 
@@ -196,7 +214,7 @@ def first_controller(options, folder, prefix):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("way", choices=["subdirectory", "package", "pkg-config", "example"])
+    parser.add_argument("way", choices=["subdirectory", "packager", "package", "pkg-config", "example"])
     parser.add_argument("--source", required=True)
     parser.add_argument("--build", required=True)
     parser.add_argument("--cmake", default="cmake")
@@ -207,7 +225,7 @@ def main():
     options = parser.parse_args()
     options.components = [name for name in options.components.split(",") if name]
     with tempfile.TemporaryDirectory(prefix="rondo outside ") as folder:
-        {"subdirectory": subdirectory, "package": package, "pkg-config": pkg_config, "example": example}[options.way](options, folder)
+        {"subdirectory": subdirectory, "packager": packager, "package": package, "pkg-config": pkg_config, "example": example}[options.way](options, folder)
 
 
 if __name__ == "__main__":
