@@ -91,10 +91,58 @@ TEST_F(WorkerOnLinux, WhatACommandLeavesInItsGroupIsKilledAtItsEnd) {
   start_server();
   start_worker(command("forks", "for i in 1 2 3 4 5; do (echo $BASHPID >> " + path("ids") +
                                     "; exec sleep 1000) & done\nwhile [ $(wc -l < " + path("ids") + ") -lt 5 ]; do sleep 0.01; done\n"));
-  EXPECT_EQ(end("forks", run("forks")), "succeeded");
+  EXPECT_EQ(end("forks", run("forks")), "succeeded processes that the command left in the background were killed at its end");
   const std::vector<pid_t> ids = ids_in("ids");
   ASSERT_THAT(ids, SizeIs(5));
   for (const pid_t id : ids) EXPECT_TRUE(becomes([id] { return !lives(id); })) << id;
+}
+
+TEST_F(WorkerOnLinux, ACommandWhoseBackgroundHasEndedOrLeftTheGroupLeavesNothing) {
+  start_server();
+  // The first process of the group has become `sleep`, which never reaps the one in the background.
+  start_worker(command("ended", "(echo $BASHPID > " + path("id") + ") &\nexec sh -c 'while [ ! -s " + path("id") +
+                                    " ] || grep -q \"^State:.[^Z]\" /proc/$(cat " + path("id") +
+                                    ")/status; do sleep 0.01; done; echo \"rondo: result 12 files\"'\n") +
+               command("left", "setsid sh -c 'echo $$ > " + path("left.id") + "; exec sleep 1000' &\nwhile [ ! -s " + path("left.id") +
+                                   " ]; do sleep 0.01; done\n"));
+  EXPECT_EQ(end("ended", run("ended")), "succeeded 12 files");
+  EXPECT_EQ(end("left", run("left")), "succeeded");
+  for (const pid_t id : children_of(worker)) ::kill(id, SIGKILL);
+}
+
+TEST_F(WorkerOnLinux, AsProcessOneItReapsWhatCommandsLeaveAndNoEndOfItsOwnIsLost) {
+  if (::geteuid() != 0 || std::system("unshare --pid --fork --mount-proc true") != 0) GTEST_SKIP() << "no process namespace is permitted";
+  is_process_one = true;
+  start_server();
+  start_worker(command("leaves",
+                       "left=" + path("left.id") +
+                           ".$$\n: > $left\nfor i in 1 2 3; do setsid sh -c \"echo >> $left; exec sleep 0.1\" & done\n" +
+                           "while [ $(wc -l < $left) -lt 3 ]; do sleep 0.01; done\nexit 3\n",
+                       "concurrency = 8"));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(end("leaves", run("leaves")), "failed exit code 3");
+  const std::vector<pid_t> one = children_of(worker);
+  ASSERT_THAT(one, SizeIs(1));
+  EXPECT_TRUE(becomes([&] { return children_of(one[0]).empty(); })) << children_of(one[0], 'Z').size() << " zombies";
+}
+
+TEST_F(WorkerOnLinux, TheUserOfACommandImpliesWhatCronSetsAndWhereItBegins) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can run commands as another user";
+  const std::string shell = "program = \"/bin/sh\"\narguments = [\"-c\", \"env; pwd\"]\n";
+  start_server();
+  start_worker("[command.root]\n" + shell + "user = \"root\"\n[command.homeless]\n" + shell + "user = \"nobody\"\n[command.own]\n" + shell +
+               "user = \"root\"\nenvironment = { HOME = \"/usr\", SHELL = \"/bin/bash\" }\n[command.there]\n" + shell +
+               "user = \"root\"\ndirectory = \"/tmp\"\n[command.nobody]\n" + shell);
+  const auto output = [this](const std::string& command) {
+    const std::int64_t id = run(command);
+    EXPECT_EQ(end(command, id), "succeeded");
+    return "\n" + log_of(id);
+  };
+  EXPECT_THAT(output("root"), AllOf(HasSubstr("\nHOME=/root\n"), HasSubstr("\nLOGNAME=root\n"), HasSubstr("\nUSER=root\n"),
+                                    HasSubstr("\nSHELL=/bin/sh\n"), testing::EndsWith("\n/root\n")));
+  EXPECT_THAT(output("homeless"), AllOf(HasSubstr("\nHOME=/nonexistent\n"), HasSubstr("\nUSER=nobody\n"), testing::EndsWith("\n/\n")));
+  EXPECT_THAT(output("own"), AllOf(HasSubstr("\nHOME=/usr\n"), HasSubstr("\nSHELL=/bin/bash\n"), testing::EndsWith("\n/usr\n")));
+  EXPECT_THAT(output("there"), AllOf(HasSubstr("\nHOME=/root\n"), testing::EndsWith("\n/tmp\n")));
+  EXPECT_THAT(output("nobody"), AllOf(testing::Not(HasSubstr("\nUSER=")), testing::EndsWith("\n/\n"))) << "a command without a user";
 }
 
 TEST_F(WorkerOnLinux, ACommandThatPrintsGigabytesLeavesABoundedLog) {

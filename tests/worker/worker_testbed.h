@@ -107,7 +107,12 @@ class WorkerOnLinux : public ::testing::Test {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       const int log = ::open((folder / "worker.err").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
       ::dup2(log, 2);
-      ::execl(rondo, rondo, "worker", "--socket", socket().c_str(), "--config", (folder / "worker.toml").c_str(), nullptr);
+      const std::string config = (folder / "worker.toml").string();
+      if (is_process_one) {
+        ::execlp("unshare", "unshare", "--pid", "--fork", "--mount-proc", "--kill-child", rondo, "worker", "--socket", socket().c_str(),
+                 "--config", config.c_str(), nullptr);
+      }
+      ::execl(rondo, rondo, "worker", "--socket", socket().c_str(), "--config", config.c_str(), nullptr);
       ::_exit(127);
     }
   }
@@ -208,6 +213,19 @@ class WorkerOnLinux : public ::testing::Test {
     const std::size_t name_end = stat.rfind(") ");
     return name_end != std::string::npos && stat[name_end + 2] != 'Z';
   }
+  /// The children of a process with this state, or of any state.
+  static std::vector<pid_t> children_of(pid_t parent, char state = 0) {
+    std::vector<pid_t> children;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      const std::string stat = read(entry.path() / "stat");
+      const std::size_t name_end = stat.rfind(") ");
+      if (name.find_first_not_of("0123456789") != std::string::npos || name_end == std::string::npos) continue;
+      const char of = stat[name_end + 2];
+      if (std::stoi(stat.substr(name_end + 4)) == parent && (state == 0 || of == state)) children.push_back(std::stoi(name));
+    }
+    return children;
+  }
   /// The process ids that a script has written into a file of the folder, one a line.
   std::vector<pid_t> ids_in(const std::string& name) const {
     std::istringstream text(read(folder / name));
@@ -221,7 +239,8 @@ class WorkerOnLinux : public ::testing::Test {
   std::filesystem::path folder;
   WorkersOptions options;
   pid_t server = 0;
-  pid_t worker = 0;
+  pid_t worker = 0;  // With 'is_process_one': its parent, unshare(1).
+  bool is_process_one = false;
   std::unique_ptr<AdminClient> client;
 };
 

@@ -1,4 +1,5 @@
 // `rondo worker`: reads the configuration, and works until a signal ends it.
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 
 #include <cerrno>
@@ -26,11 +27,13 @@ constexpr int kExitConfig = 78;
 Result<UniqueFd> open_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&set, signal);
   if (const int failed = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); failed != 0)
     return failure(status_from_errno(failed, "blocking signals"));
   UniqueFd fd{::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC)};
   if (!fd) return failure(status_from_errno(errno, "signalfd"));
+  // What a command leaves behind becomes a child of the worker, as it does where the worker is process 1 of a container.
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return failure(status_from_errno(errno, "PR_SET_CHILD_SUBREAPER"));
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // A write beyond the limit of a file's size fails as one on a full disk does.
   return fd;

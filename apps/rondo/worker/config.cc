@@ -189,7 +189,7 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
     }
   }
   if (!rule.program.starts_with('/')) s.complain("'program' must be an absolute path");
-  if (!rule.directory.starts_with('/')) s.complain("'directory' must be an absolute path");
+  if (s.find("directory") != nullptr && !rule.directory.starts_with('/')) s.complain("'directory' must be an absolute path");
   check_placeholders(s, rule);
   return rule;
 }
@@ -296,7 +296,7 @@ std::vector<std::string> unready_commands(const WorkerConfig& config) {
     } else if (::access(rule.program.c_str(), X_OK) != 0) {
       add(name, "program", rule.program, std::generic_category().message(errno));
     }
-    if (!std::filesystem::is_directory(rule.directory, error))
+    if (!rule.directory.empty() && !std::filesystem::is_directory(rule.directory, error))
       add(name, "directory", rule.directory, error ? error.message() : "is no folder");
   }
   return unready;

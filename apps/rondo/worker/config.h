@@ -33,10 +33,11 @@ struct CommandRule {
   std::string program;                 // An absolute path.
   std::vector<std::string> arguments;  // With placeholders: {NAME}; {{ and }} stand for { and }.
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string directory = "/";
-  std::string user;     // Empty: that of the worker.
-  Duration timeout{0};  // For jobs without one; 0: none.
-  Duration grace{10s};  // From SIGTERM to SIGKILL.
+  std::string directory;  // Empty: 'home', or / where that cannot be entered.
+  std::string home;       // Of 'user'; empty: none.
+  std::string user;       // Empty: that of the worker.
+  Duration timeout{0};    // For jobs without one; 0: none.
+  Duration grace{10s};    // From SIGTERM to SIGKILL.
   std::size_t log_bytes = std::size_t{1024} * 1024;
   std::uint64_t concurrency = 1;
   bool may_gain_privileges = false;

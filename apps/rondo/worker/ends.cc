@@ -25,6 +25,9 @@ constexpr std::size_t kWords = 1024;
 /// Until the ends that the server has not stored are reported again.
 constexpr Duration kRepeatPause = 1s;
 
+/// Part of the note of a run that has succeeded.
+constexpr std::string_view kCut = "processes that the command left in the background were killed at its end";
+
 /// The runs in a member of an answer, which may be absent; nothing if it is no array of numbers.
 std::optional<std::set<std::int64_t>> runs_in(const json::object& answer, std::string_view member) {
   std::set<std::int64_t> runs;
@@ -90,6 +93,8 @@ void Worker::finish(std::int64_t run) {
     log_.warn("the log of a run is incomplete", {{"run", run}, {"why", logged}});
     check_disk_again();
   }
+  if (end.cut) log_.warn(kCut, {{"run", run}, {"command", running.order.command}});
+  if (end.cut) running.result = (std::string{kCut} + (running.result.empty() ? "" : "; ") + running.result).substr(0, kWords);
   RunRecord record{.run = run,
                    .attempt = running.order.attempt,
                    .key = running.order.key,

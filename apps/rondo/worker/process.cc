@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -59,6 +60,16 @@ const char* to_text(Step step) {
   return "";
 }
 
+/// Reaps what is left of a group whose leader is reaped, and returns whether reap()'s SIGKILL ended any of it. A process that still ends
+/// stays for Worker::reap_orphans().
+bool was_cut(pid_t group) {
+  int status = 0;
+  for (pid_t child = 0; (child = ::waitpid(-group, &status, WNOHANG)) >= 0;) {
+    if (child == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::optional<UserIds>> user_ids(const std::string& name) {
@@ -77,6 +88,18 @@ Result<std::optional<UserIds>> user_ids(const std::string& name) {
   }
   ids.groups.resize(static_cast<std::size_t>(count));
   return std::optional{std::move(ids)};
+}
+
+void imply_user(CommandRule& rule) {
+  const passwd* const found = rule.user.empty() ? nullptr : ::getpwnam(rule.user.c_str());
+  if (found == nullptr) return;
+  const std::array<std::pair<std::string, std::string>, 4> implied{
+      {{"HOME", found->pw_dir}, {"LOGNAME", rule.user}, {"USER", rule.user}, {"SHELL", "/bin/sh"}}};
+  for (const auto& one : implied) {
+    if (std::ranges::find(rule.environment, one.first, [](const auto& set) { return set.first; }) == rule.environment.end())
+      rule.environment.push_back(one);
+  }
+  rule.home = std::ranges::find(rule.environment, "HOME", [](const auto& one) { return std::string_view{one.first}; })->second;
 }
 
 // Only functions that are safe after a fork: the worker has one thread, but its libraries may not.
@@ -104,7 +127,10 @@ void Process::run_child(int start, int output, int trouble, const CommandRule& r
   // A change of the user clears it, so it comes after that.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) give_up(Step::Prepare);
   if (::getppid() != worker) ::_exit(127);  // The worker died before.
-  if (::chdir(rule.directory.c_str()) != 0) give_up(Step::Directory);
+  // The home of a service's user may not exist, which is no reason not to run.
+  const bool has_directory = !rule.directory.empty();
+  if (::chdir(has_directory ? rule.directory.c_str() : rule.home.c_str()) != 0 && (has_directory || ::chdir("/") != 0))
+    give_up(Step::Directory);
   ::execve(rule.program.c_str(), arguments, environment);
   give_up(Step::Execute);
   ::_exit(127);
@@ -162,6 +188,7 @@ ProcessEnd Process::reap() {
   }
   is_reaped_ = true;
   ProcessEnd end;
+  end.cut = was_cut(id_);
   if (WIFEXITED(status)) {
     end.exit_code = WEXITSTATUS(status);
   } else {

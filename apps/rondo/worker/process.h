@@ -26,11 +26,16 @@ struct UserIds {
 /// NotFound for an unknown user; PermissionDenied if this process cannot become that user. Empty for "" and for the present user.
 Result<std::optional<UserIds>> user_ids(const std::string& name);
 
+/// Adds what the user of a command implies: HOME, LOGNAME, USER and SHELL, where its environment does not set them, and where it begins.
+/// SHELL is /bin/sh, as in crontab(5): the shell of a service's user may be one that only refuses a login.
+void imply_user(CommandRule& rule);
+
 /// How a program ended.
 struct ProcessEnd {
   int exit_code = 0;
   int signal = 0;    // 0: it exited.
   Status unstarted;  // Why the program could not be executed.
+  bool cut = false;  // It left processes in its group, which reap() has killed.
 };
 
 class Process {
@@ -52,7 +57,8 @@ class Process {
   bool has_ended() const noexcept;
   /// Sends a signal to the whole group.
   void signal(int number) const noexcept;
-  /// When ended() is readable: kills the rest of the group, and returns how the program ended.
+  /// When ended() is readable: kills the rest of the group, and returns how the program ended. ProcessEnd::cut needs a caller that is the
+  /// subreaper of its descendants.
   ProcessEnd reap();
 
  private:

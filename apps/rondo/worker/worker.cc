@@ -1,6 +1,7 @@
 #include "worker/worker.h"
 
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -116,7 +117,9 @@ Result<Worker::AllowedCommands> Worker::allow(const WorkerConfig& config) {
   for (const auto& [name, rule] : config.commands) {
     Result<std::optional<UserIds>> ids = user_ids(rule.user);
     if (!ids) return failure(ids.error().with_context(config.file + ": [command." + name + "] user"));
-    allowed[name] = {.rule = std::make_shared<const CommandRule>(rule), .user = *std::move(ids)};
+    const auto complete = std::make_shared<CommandRule>(rule);
+    imply_user(*complete);
+    allowed[name] = {.rule = complete, .user = *std::move(ids)};
   }
   return allowed;
 }
@@ -270,7 +273,7 @@ void Worker::wait(int signals, const std::function<void()>& on_hangup) {
   if (::poll(watched.data(), watched.size(), static_cast<int>(milliseconds)) <= 0) return;
   if (watched[0].revents != 0) {
     signalfd_siginfo info{};
-    if (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info))
+    if (::read(signals, &info, sizeof info) == static_cast<ssize_t>(sizeof info) && info.ssi_signo != static_cast<std::uint32_t>(SIGCHLD))
       info.ssi_signo == static_cast<std::uint32_t>(SIGHUP) ? on_hangup() : begin_end();
   }
   link_.check(clock_.now());
@@ -279,6 +282,18 @@ void Worker::wait(int signals, const std::function<void()>& on_hangup) {
     if (found == running_.end()) continue;
     if (watched[first_run + 2 * i].revents != 0) read_output(found->second, limits::kOutputSlice);
     if (watched[first_run + 2 * i + 1].revents != 0) finish(runs[i]);
+  }
+  reap_orphans();
+}
+
+void Worker::reap_orphans() {
+  constexpr int kOrphansOfRound = 256;  // A command may leave them faster than they are reaped.
+  for (int i = 0; i < kOrphansOfRound; ++i) {
+    siginfo_t ended{};
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    const auto is_this = [&ended](const auto& entry) { return entry.second.process.id() == ended.si_pid; };
+    if (std::ranges::any_of(running_, is_this)) return;  // finish() reaps it in the next round, and this goes on.
+    ::waitpid(ended.si_pid, nullptr, WNOHANG);
   }
 }
 

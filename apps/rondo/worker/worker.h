@@ -107,6 +107,9 @@ class Worker {
   // --- runs
   void read_output(RunningCommand& running, std::size_t most);
   void finish(std::int64_t run);
+  /// Reaps processes that commands have left behind: this process is their reaper, see the action `worker`. Never takes the end of a
+  /// command that runs.
+  void reap_orphans();
   static Status status_of(const RunningCommand& running, const ProcessEnd& end);
   void end_run(RunRecord record);
   /// The server knows the end, or does not want it.
