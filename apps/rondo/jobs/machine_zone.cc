@@ -1,12 +1,20 @@
 #include "jobs/machine_zone.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "rondo/base/text.h"
+#include "rondo/calendar/limits.h"
+#include "rondo/calendar/zone.h"
 
 namespace rondo::cli {
 namespace {
@@ -26,9 +34,52 @@ std::string name_in(std::string_view path) {
   return std::string{path};
 }
 
+/// The zone in a file; empty if there is none.
+std::optional<calendar::Zone> zone_in(const files::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(limits::kZoneFileBytes, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  Result<calendar::Zone> zone = calendar::Zone::parse(path.filename().string(), bytes);
+  return zone ? std::optional{*std::move(zone)} : std::nullopt;
+}
+
+bool has_same_offsets(const calendar::Zone& a, const calendar::Zone& b) {
+  return std::ranges::equal(a.spans(), b.spans(), [](const auto& x, const auto& y) { return x.start == y.start && x.offset == y.offset; });
+}
+
+/// The names of the zones of the database: those that its table lists first, because other names are links to them.
+std::vector<std::string> names_in(const std::string& database) {
+  std::vector<std::string> names{"UTC"};
+  std::ifstream table(database + "/zone1970.tab");
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream columns(line);  // Codes, coordinates, name.
+    std::string name;
+    if (!line.starts_with('#') && columns >> name >> name >> name) names.push_back(name);
+  }
+  const auto listed = static_cast<std::ptrdiff_t>(names.size());
+  std::error_code error;
+  for (files::recursive_directory_iterator at(database, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().lexically_relative(database).string();
+    if (name == "posix" || name == "right") at.disable_recursion_pending();
+    // Copies of another zone, which is the default of this machine or of rules without one.
+    if (at->is_regular_file(error) && name != "localtime" && name != "posixrules") names.push_back(name);
+  }
+  std::sort(names.begin() + listed, names.end());
+  return names;
+}
+
+/// The first line of 'etc'/timezone; empty if there is none.
+std::string name_in_timezone(const std::string& etc) {
+  std::string name;
+  std::ifstream file(etc + "/timezone");
+  std::getline(file, name);
+  return name;
+}
+
 }  // namespace
 
-Result<MachineZone> machine_zone(const char* tz, const std::string& etc) {
+Result<MachineZone> machine_zone(const char* tz, const std::string& etc, const std::string& database) {
   if (tz != nullptr) {
     std::string_view value = tz;
     if (value.starts_with(':')) value.remove_prefix(1);
@@ -47,9 +98,15 @@ Result<MachineZone> machine_zone(const char* tz, const std::string& etc) {
   } else if (error.value() == ENOENT) {
     return MachineZone{"UTC", "no " + link};
   }
-  const std::string copy = etc + "/timezone";
-  std::string name;
-  if (std::ifstream file(copy); std::getline(file, name) && !name.empty()) return MachineZone{name, copy};
+  const std::string name = name_in_timezone(etc);
+  const std::optional<calendar::Zone> own = zone_in(link);
+  if (!own && !name.empty()) return MachineZone{name, etc + "/timezone"};
+  std::vector<std::string> names = own ? names_in(database) : std::vector<std::string>{};
+  if (const auto known = std::ranges::find(names, name); known != names.end()) names.insert(names.begin(), name);
+  for (const std::string& candidate : names) {
+    const std::optional<calendar::Zone> zone = zone_in(files::path{database} / candidate);
+    if (zone && has_same_offsets(*own, *zone)) return MachineZone{candidate, link};
+  }
   return failure(StatusCode::NotFound, "'" + link + "' does not tell the name of this machine's time zone");
 }
 

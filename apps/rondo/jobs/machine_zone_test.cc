@@ -45,11 +45,35 @@ TEST_F(MachineZoneTest, LocaltimeIsALink) {
   EXPECT_EQ(machine_zone(nullptr, etc)->source, etc + "/localtime");
 }
 
-TEST_F(MachineZoneTest, ACopyNeedsTheFileTimezone) {
+constexpr const char* kDatabase = "/usr/share/zoneinfo/";
+
+TEST_F(MachineZoneTest, TheContentOfACopyIsTheTruth) {
+  std::filesystem::copy_file(std::string{kDatabase} + "America/New_York", etc + "/localtime");
+  EXPECT_EQ(zone(), "America/New_York");
+  EXPECT_EQ(machine_zone(nullptr, etc)->source, etc + "/localtime");
+  std::ofstream(etc + "/timezone") << "Europe/Berlin\n";
+  EXPECT_EQ(zone(), "America/New_York");
+  std::ofstream(etc + "/timezone") << "US/Eastern\n";
+  EXPECT_EQ(zone(), "US/Eastern") << "another name of the same zone";
+  std::filesystem::copy_file(std::string{kDatabase} + "Etc/Zulu", etc + "/localtime", std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(zone(), "UTC");
+}
+
+TEST_F(MachineZoneTest, ALinkToACopyIsOne) {
+  std::filesystem::copy_file(std::string{kDatabase} + "Asia/Tokyo", etc + "/copy");
+  std::filesystem::create_symlink("copy", etc + "/localtime");
+  std::ofstream(etc + "/timezone") << "Europe/Berlin\n";
+  EXPECT_EQ(zone(), "Asia/Tokyo");
+}
+
+TEST_F(MachineZoneTest, TheFileTimezoneAloneDecidesOnlyWithoutAReadableZone) {
   std::ofstream(etc + "/localtime") << "TZif";
   EXPECT_NE(zone().find("error: "), std::string::npos);
   std::ofstream(etc + "/timezone") << "Europe/Madrid\n";
   EXPECT_EQ(zone(), "Europe/Madrid");
+  std::filesystem::copy_file(std::string{kDatabase} + "Asia/Tokyo", etc + "/localtime", std::filesystem::copy_options::overwrite_existing);
+  EXPECT_NE(machine_zone(nullptr, etc, etc + "/nowhere").error().message().find("does not tell"), std::string::npos)
+      << "a database without this zone";
 }
 
 TEST_F(MachineZoneTest, WithoutAFileItIsUtc) { EXPECT_EQ(zone(), "UTC"); }
