@@ -250,12 +250,20 @@ def check_files(daemon, checker):
     text = "# rondo-job: a b\n@daily a\n1 2 3\nCRON_TZ=Mars/Base\n@daily b\nCRON_TZ=\n@daily fine\n# rondo-job: c//d\n@daily c\n"
     for words in (("--dry-run",), ()):
         said = daemon.run("job", "import-crontab", "-", "--prefix", "wrong", *words, input=text)
-        assert said.returncode == 78 and all(f"line {line}:" in said.stderr for line in (2, 3, 5, 9)), said
-        assert "line 7" not in said.stderr and "Mars/Base" in said.stderr and not said.stdout, said
-    assert "(none)" in daemon.run("job", "list", "wrong/*").stderr
-    said = daemon.run("job", "import-crontab", "-", "--prefix", "other", input=REFUSED)
-    assert said.returncode == 78 and all(f"line {line}:" in said.stderr for line in (1, 2, 3, 4)), said
-    assert "(none)" in daemon.run("job", "list", "other/*").stderr
+        assert said.returncode == 78 and all(f"not imported: line {line}:" in said.stderr for line in (2, 3, 5, 9)), said
+        assert "line 7" not in said.stderr and "Mars/Base" in said.stderr and "wrong/fine-" in said.stdout, said
+        # The other lines are imported.
+        listed = json.loads(expect(daemon, 0, "--json", "job", "list", "wrong/*"))["rows"]
+        assert [job["name"].startswith("wrong/fine-") for job in listed] == ([] if words else [True]), listed
+    said = daemon.run("--json", "job", "import-crontab", "-", "--prefix", "other", input=REFUSED)
+    imported = checker.check("job-import-crontab", said.stdout)
+    assert said.returncode == 78 and [line.split(":")[0] for line in imported["refused"]] == ["line 1", "line 2", "line 3"], said
+    assert [row["became"] for row in imported["rows"]] == ["added", "added"], imported
+    # A system's crontab: the user is no part of the command.
+    said = daemon.run("--json", "job", "import-crontab", "-", "--system", "--prefix", "system", input="17 * * * * root cd / && run-parts\n")
+    imported = checker.check("job-import-crontab", said.stdout)
+    job = json.loads(expect(daemon, 0, "--json", "job", "show", imported["rows"][0]["name"]))
+    assert job["handler"] == "command/shell-root" and job["parameters"] == "cd / && run-parts", job
 
 
 def check_damage(daemon, checker):

@@ -123,10 +123,13 @@ std::vector<Command> defining_commands() {
            "A job is named after its program with a digest of its line, PREFIX/PROGRAM-DIGEST, or by a comment '# rondo-job: NAME' above\n"
            "the line, so an import may be repeated. Its parameters are the command of the line, comments above the line become its note.\n"
            "Times are in the zone of this machine, or that of --zone; CRON_TZ sets another one for the lines below it.\n"
-           "A line that cannot be imported is named, and then nothing is added.",
-       .arguments = {{.name = "FILE", .help = "A crontab without a column for users; - is standard input", .word = Word::File}},
+           "A system's crontab has a column of users, and the commands of USER get the handler HANDLER-USER. It is known by its place,\n"
+           "/etc/crontab or /etc/cron.d, by a heading of the columns, or by --system.\n"
+           "A line that cannot be imported is named, the others are imported, and the exit code is 78.",
+       .arguments = {{.name = "FILE", .help = "A crontab; - is standard input", .word = Word::File}},
        .options = {{.name = "--handler", .value = "HANDLER", .help = "What runs the commands", .fallback = "command/shell"},
                    {.name = "--prefix", .value = "PREFIX", .help = "First part of the names", .fallback = "crontab"},
+                   {.name = "--system", .value = {}, .help = "The file has a column of users"},
                    {.name = "--zone", .value = "ZONE", .help = "Time zone of the lines; that of this machine without it"},
                    {.name = "--stopped", .value = {}, .help = "Add the jobs stopped"},
                    dry_run()},

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -57,15 +58,34 @@ std::size_t end_of_words(std::string_view line, int count) {
   return at;
 }
 
-/// A backslash before '%' goes. Empty if there is a '%' without one: cron passes the rest as standard input.
-std::optional<std::string> command_of(std::string_view written) {
-  std::string command;
+struct CrontabCommand {
+  std::string text;
+  std::optional<std::string> input;
+};
+
+/// crontab(5): the first '%' ends the command, what follows is its standard input, and each further '%' there ends a line. "\%" is a '%'.
+CrontabCommand command_of(std::string_view written) {
+  CrontabCommand made;
   for (std::size_t i = 0; i < written.size(); ++i) {
-    if (written[i] == '%') return std::nullopt;
-    if (written[i] == '\\' && i + 1 < written.size() && written[i + 1] == '%') ++i;
-    command += written[i];
+    const bool is_escaped = written[i] == '\\' && i + 1 < written.size() && written[i + 1] == '%';
+    if (is_escaped) ++i;
+    if (written[i] == '%' && !is_escaped && !made.input) {
+      made.input.emplace();
+      continue;
+    }
+    std::string& part = made.input ? *made.input : made.text;
+    part += written[i] == '%' && !is_escaped ? '\n' : written[i];
   }
-  return command;
+  return made;
+}
+
+/// The command for a shell. cron ends the last line of the input.
+std::string script_of(const CrontabCommand& command) {
+  const std::string input = command.input.value_or("");
+  if (input.empty()) return command.text;
+  std::string end = "END";
+  while (input.find(end) != std::string::npos) end += '_';
+  return "{ " + command.text + "\n} <<'" + end + "'\n" + input + (input.ends_with('\n') ? "" : "\n") + end;
 }
 
 bool may_be_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-'; }
@@ -77,15 +97,15 @@ std::uint32_t digest(std::string_view text) {
   return sum;
 }
 
-/// "backup-1f7a90c3" for "/usr/bin/backup --all".
-std::string name_of(std::string_view expression, std::string_view command) {
+/// "backup-1f7a90c3" for "/usr/bin/backup --all". 'line' is what makes the job another one.
+std::string name_of(std::string_view command, std::string_view line) {
   constexpr std::size_t kProgram = 40;
   std::string_view program = command.substr(0, command.find_first_of(kBlanks));
   if (const std::size_t slash = program.rfind('/'); slash != std::string_view::npos) program.remove_prefix(slash + 1);
   std::string name;
   std::ranges::copy_if(program.substr(0, kProgram), std::back_inserter(name), may_be_in_name);
   std::array<char, 10> hex{};
-  std::snprintf(hex.data(), hex.size(), "-%08x", digest(std::string{expression}.append("\n").append(command)));
+  std::snprintf(hex.data(), hex.size(), "-%08x", digest(line));
   return (name.empty() ? "line" : name) + hex.data();
 }
 
@@ -99,8 +119,16 @@ std::string one_blank_between(std::string_view text) {
   return made;
 }
 
+std::string_view text_of_comment(std::string_view line) { return trimmed(line.substr(std::min(line.find_first_not_of('#'), line.size()))); }
+
 /// "m h dom mon dow command", which many a crontab has above its first line.
 bool is_heading(std::string_view comment) { return one_blank_between(comment).starts_with("m h dom mon dow"); }
+
+/// As Debian and Fedora write it in /etc/crontab.
+bool is_heading_with_users(std::string_view comment) {
+  const std::string text = one_blank_between(comment);
+  return text.starts_with("m h dom mon dow user") || text.starts_with("* * * * * user-name");
+}
 
 class Reader {
  public:
@@ -125,7 +153,7 @@ class Reader {
 
   void take_comment(std::string_view line) {
     constexpr std::string_view kName = "rondo-job:";
-    const std::string_view text = trimmed(line.substr(std::min(line.find_first_not_of('#'), line.size())));
+    const std::string_view text = text_of_comment(line);
     if (text.empty()) return;
     if (is_heading(text)) return note_.clear();
     if (text.starts_with(kName)) {
@@ -150,17 +178,25 @@ class Reader {
     if (!is_utf8(line)) return refuse("it is not UTF-8");
     if (line.size() > kLineBytes)
       return refuse("it has " + std::to_string(line.size()) + " bytes: a job's parameters have at most " + std::to_string(kLineBytes));
-    const std::size_t end = end_of_words(line, line.front() == '@' ? 1 : 5);
+    const int time_words = line.front() == '@' ? 1 : 5;
+    const std::size_t end = end_of_words(line, time_words);
+    const std::size_t begin = form_.has_users ? end_of_words(line, time_words + 1) : end;  // Of the command.
     if (line.starts_with("@reboot")) return refuse("@reboot is no instant: let the service manager start the command");
-    if (end == std::string_view::npos) return refuse("five fields or a word such as @daily, and a command, are expected");
+    if (begin == std::string_view::npos) {
+      return refuse(std::string{"five fields or a word such as @daily, "} + (form_.has_users ? "a user " : "") +
+                    "and a command are expected");
+    }
     const std::string expression = one_blank_between(trimmed(line.substr(0, end)));
     const auto cron = calendar::Cron::parse(expression, calendar::CronDialect::Unix);
     if (!cron) return refuse("'" + expression + "', " + cron.error().to_string());
-    const std::optional<std::string> command = command_of(line.substr(end));
-    if (!command) return refuse("'%' begins the command's standard input, which a job has not");
-    json::object definition{{"name", form_.prefix + "/" + (name_.empty() ? unused_name(name_of(expression, *command)) : name_)},
-                            {"handler", form_.handler},
-                            {"parameters", *command},
+    const std::string_view user = trimmed(line.substr(end, begin - end));
+    if (!std::ranges::all_of(user, may_be_in_name)) return refuse("'" + std::string{user} + "' is no name of a user");
+    const CrontabCommand command = command_of(line.substr(begin));
+    const std::string script = script_of(command);
+    const std::string name = name_of(command.text, (user.empty() ? "" : std::string{user} + "\n") + expression + "\n" + script);
+    json::object definition{{"name", form_.prefix + "/" + (name_.empty() ? unused_name(name) : name_)},
+                            {"handler", form_.handler + (user.empty() ? "" : "-" + std::string{user})},
+                            {"parameters", script},
                             {"schedule", "cron " + expression},
                             {"dialect", "unix"},
                             {"zone", zone_}};
@@ -184,15 +220,28 @@ class Reader {
   std::map<std::string, int> uses_;  // By name.
 };
 
+/// Removes the first line from 'text'.
+std::string_view take_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(line.size() + 1, text.size()));
+  return line;
+}
+
 }  // namespace
+
+bool has_column_of_users(const std::string& path, std::string_view text) {
+  const std::filesystem::path place = std::filesystem::path{path}.lexically_normal();
+  if (place == "/etc/crontab" || place.parent_path() == "/etc/cron.d") return true;
+  while (!text.empty()) {
+    const std::string_view line = trimmed(take_line(text));
+    if (line.starts_with('#') && is_heading_with_users(text_of_comment(line))) return true;
+  }
+  return false;
+}
 
 Crontab read_crontab(std::string_view text, const CrontabForm& form) {
   Reader reader(form);
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    reader.read(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  while (!text.empty()) reader.read(take_line(text));
   return std::move(reader).take();
 }
 

@@ -2,6 +2,7 @@
 #include "jobs/crontab.h"
 
 #include <gtest/gtest.h>
+#include <stdio.h>
 
 #include <set>
 #include <string>
@@ -83,12 +84,57 @@ TEST(Crontab, VariablesWithoutAMeaningAreNamed) {
   EXPECT_EQ(member(read.definitions[0], "parameters"), "a=b c");
 }
 
-TEST(Crontab, APercentSignNeedsABackslash) {
-  const Crontab read = read_crontab("* * * * * date +\\%s\n* * * * * mail%text\n", kForm);
-  ASSERT_EQ(read.definitions.size(), 1U);
-  EXPECT_EQ(member(read.definitions[0], "parameters"), "date +%s");
-  ASSERT_EQ(read.refused.size(), 1U);
-  EXPECT_TRUE(read.refused[0].starts_with("line 2: ")) << read.refused[0];
+/// What a shell prints that runs the command of the line.
+std::string output_of(const std::string& line) {
+  const Crontab read = read_crontab(line, kForm);
+  if (read.definitions.size() != 1) return "no job";
+  const std::string command = member(read.definitions[0], "parameters");
+  std::string quoted;
+  for (const char c : command) quoted += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
+  FILE* const shell = ::popen(("sh -c '" + quoted + "'").c_str(), "r");
+  std::string output;
+  for (int c = 0; shell != nullptr && (c = std::fgetc(shell)) != EOF;) output += static_cast<char>(c);
+  ::pclose(shell);
+  return output;
+}
+
+TEST(Crontab, APercentSignBeginsTheInputUnlessABackslashIsBeforeIt) {
+  EXPECT_EQ(member(read_crontab("* * * * * date +\\%s\n", kForm).definitions.at(0), "parameters"), "date +%s");
+  EXPECT_EQ(output_of("* * * * * cat%one%two 100\\%%$HOME END\n"), "one\ntwo 100%\n$HOME END\n");
+  EXPECT_EQ(output_of("* * * * * echo first; cat # comment%text\n"), "first\ntext\n");
+  EXPECT_EQ(output_of("* * * * * cat%one%\n"), "one\n");
+  EXPECT_EQ(output_of("* * * * * echo no input; cat%\n"), "no input\n");
+  const Crontab read = read_crontab("* * * * * mail%a\n* * * * * mail%b\n", kForm);
+  EXPECT_TRUE(member(read.definitions.at(0), "name").starts_with("tab/mail-"));
+  EXPECT_NE(member(read.definitions[0], "name"), member(read.definitions.at(1), "name")) << "another input is another job";
+}
+
+TEST(Crontab, TheColumnOfUsersIsNoPartOfTheCommand) {
+  CrontabForm form = kForm;
+  form.has_users = true;
+  const Crontab read = read_crontab(
+      "SHELL=/bin/sh\n17 *\t* * *\troot    cd / && run-parts\n@daily www-data clean\n@daily root clean\n@daily root\n@daily ../x y\n",
+      form);
+  ASSERT_EQ(read.definitions.size(), 3U);
+  EXPECT_EQ(member(read.definitions[0], "handler"), "command/shell-root");
+  EXPECT_EQ(member(read.definitions[0], "schedule"), "cron 17 * * * *");
+  EXPECT_EQ(member(read.definitions[0], "parameters"), "cd / && run-parts");
+  EXPECT_EQ(member(read.definitions[1], "handler"), "command/shell-www-data");
+  EXPECT_EQ(member(read.definitions[1], "parameters"), "clean");
+  EXPECT_NE(member(read.definitions[1], "name"), member(read.definitions[2], "name")) << "another user's command is another job";
+  ASSERT_EQ(read.refused.size(), 2U);
+  EXPECT_TRUE(read.refused[0].starts_with("line 5: ")) << read.refused[0];
+  EXPECT_TRUE(read.refused[1].starts_with("line 6: '../x' is no name of a user")) << read.refused[1];
+}
+
+TEST(Crontab, TheColumnOfUsersIsKnownByThePlaceOrAHeading) {
+  EXPECT_TRUE(has_column_of_users("/etc/crontab", "@daily root x\n"));
+  EXPECT_TRUE(has_column_of_users("/etc/cron.d/../cron.d/backup", "@daily root x\n"));
+  EXPECT_TRUE(has_column_of_users("-", "# m h dom mon dow user\tcommand\n@daily root x\n"));
+  EXPECT_TRUE(has_column_of_users("copy", "# |  |  |\n# *  *  *  *  * user-name command to be executed\n"));
+  EXPECT_FALSE(has_column_of_users("-", "# m h  dom mon dow   command\n@daily root x\n"));
+  EXPECT_FALSE(has_column_of_users("/etc/cron.daily/x", "@daily root x\n"));
+  EXPECT_FALSE(has_column_of_users("/var/spool/cron/crontabs/root", "@daily root x\n"));
 }
 
 TEST(Crontab, WhatIsNoEntryIsRefusedWithItsLine) {

@@ -96,30 +96,33 @@ class Import {
   Import(const Options& options, Backend& backend, bool is_dry, json::object result = {}, std::string prefix = {})
       : options_(options), backend_(backend), is_dry_(is_dry), prefix_(std::move(prefix)), result_(std::move(result)) {}
 
-  /// 'wrong': what is wrong with the file already.
+  /// 'wrong': the lines of a crontab that are no jobs. Of a crontab the other jobs are imported. A file of jobs is imported as a whole.
   int run(std::vector<Imported> jobs, std::vector<std::string> wrong = {}) {
     for (Imported& one : jobs) {
       if (Status failed = read_current(one); !failed.ok()) return report(options_, failed.with_context(name_of(one)));
     }
-    const auto batches = batches_of(jobs);
-    if (!batches && wrong.empty()) return fail(batches.error());
-    if (!batches) wrong.emplace_back(batches.error().message());
-    for (const Places& batch : batches ? *batches : std::vector<Places>{}) {
+    const bool is_crontab = !prefix_.empty();
+    auto batches = batches_of(jobs);
+    if (!batches) return fail(batches.error());
+    for (Places& batch : *batches) {
       if (Status failed = check_all(jobs, batch, wrong); !failed.ok()) return fail(failed);
     }
-    if (!wrong.empty()) return fail({StatusCode::InvalidArgument, text_of(wrong)});
+    if (!wrong.empty() && !is_crontab) return fail({StatusCode::InvalidArgument, text_of(wrong)});
     for (const Places& batch : *batches) {
       if (Status failed = is_dry_ ? Status{} : store(jobs, batch); !failed.ok()) return fail(failed);
       for (const std::size_t place : batch) note(jobs[place]);
     }
     result_["rows"] = std::move(rows_);
-    if (!prefix_.empty()) result_["others"] = name_others(jobs);
+    if (is_crontab) result_["others"] = name_others(jobs);
+    if (is_crontab) result_["refused"] = json::array(wrong.begin(), wrong.end());
     if (options_.json) {
       print(json_text(result_) + "\n");
-    } else if (same_ == jobs.size()) {
+    } else if (same_ == jobs.size() && wrong.empty()) {
       print("nothing changes: all " + std::to_string(same_) + " jobs are as the file says\n");
     }
-    return finish_output();
+    for (const std::string& line : wrong) print_error("rondo: not imported: " + line + "\n");
+    const int done = finish_output();
+    return wrong.empty() ? done : kExitBadFile;
   }
 
   /// Names the jobs with the prefix that are not among the imported ones, such as those of a line that was changed. Returns their names.
@@ -155,19 +158,23 @@ class Import {
     return {};
   }
 
-  /// Adds what is wrong with the jobs of a batch to 'wrong'. Returns another error.
-  Status check_all(std::vector<Imported>& jobs, const Places& batch, std::vector<std::string>& wrong) {
+  /// Adds what is wrong with the jobs of a batch to 'wrong', and leaves those that are right in the batch. Returns another error.
+  Status check_all(std::vector<Imported>& jobs, Places& batch, std::vector<std::string>& wrong) {
     const Status of_batch = check(jobs, batch);
     if (of_batch.ok() || !is_wrong_file(of_batch)) return of_batch;
     const std::size_t before = wrong.size();
+    Places right;
     for (const std::size_t place : batch) {  // The daemon names the first one.
       if (!jobs[place].is_alone()) continue;
       const Status of_job = check(jobs, {place});
-      if (of_job.ok()) continue;
-      if (!is_wrong_file(of_job)) return of_job;
-      wrong.push_back(in_file(jobs, {place}, of_job));
+      if (!of_job.ok() && !is_wrong_file(of_job)) return of_job;
+      of_job.ok() ? right.push_back(place) : wrong.push_back(in_file(jobs, {place}, of_job));
     }
-    if (wrong.size() == before) wrong.push_back(in_file(jobs, batch, of_batch));
+    if (wrong.size() == before) {
+      wrong.push_back(in_file(jobs, batch, of_batch));
+      right.clear();
+    }
+    batch = std::move(right);
     return {};
   }
 
@@ -294,9 +301,11 @@ int import_crontab(const Options& options, const JobCall& call, Backend& backend
       call.find("--zone") != nullptr ? MachineZone{*call.find("--zone"), "--zone"} : machine_zone(std::getenv("TZ"));
   if (!zone) return report(options, {StatusCode::InvalidArgument, std::string{zone.error().message()} + ": give --zone ZONE"});
   const std::string prefix = given("--prefix", "crontab");
-  const Crontab read = read_crontab(*text, {.handler = given("--handler", "command/shell"), .prefix = prefix, .zone = zone->name});
+  const bool has_users = call.find("--system") != nullptr || has_column_of_users(call.word("FILE"), *text);
+  const Crontab read =
+      read_crontab(*text, {.handler = given("--handler", "command/shell"), .prefix = prefix, .zone = zone->name, .has_users = has_users});
   for (const std::string& line : read.left_out) print_error("rondo: warning: " + line + " is not taken over\n");
-  if (!options.json && read.refused.empty()) print("zone: " + zone->name + " (" + zone->source + "), except below CRON_TZ\n");
+  if (!options.json) print("zone: " + zone->name + " (" + zone->source + "), except below CRON_TZ\n");
   std::vector<Imported> jobs;
   for (std::size_t i = 0; i < read.definitions.size(); ++i) {
     jobs.push_back(
