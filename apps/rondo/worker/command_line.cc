@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/doubled_name.h"
 #include "rondo/base/text.h"
 #include "worker/limits.h"
 #include "worker/output_lines.h"
@@ -78,6 +79,8 @@ Result<Values> declared_values(const CommandRule& rule, std::string_view paramet
     json::error_code failed;
     const json::value value = json::parse(json::string_view{parameters.data(), parameters.size()}, failed);
     if (failed || !value.is_object()) return failure(wrong("the parameters of the job must be a JSON object"));
+    if (const auto doubled = doubled_name(parameters))
+      return failure(wrong("the parameter '" + escape_text(doubled->name) + "' is there twice"));
     given = value.get_object();
   }
   Values values;

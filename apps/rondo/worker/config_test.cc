@@ -196,6 +196,11 @@ TEST(WorkerCommandLine, ANumberKeepsItsValueOrIsRefused) {
     EXPECT_THAT(trouble("pair", std::string{R"({"a": "x", "b": )"} + given + "}"), HasSubstr("a number below 2^53")) << given;
 }
 
+TEST(WorkerCommandLine, AParameterThatIsThereTwiceIsRefused) {
+  EXPECT_THAT(trouble("copy", R"({"from": "x", "from": "y"})"), HasSubstr("the parameter 'from' is there twice"));
+  EXPECT_THAT(trouble("copy", R"({"from": "x", "f\u0072om": "y"})"), HasSubstr("the parameter 'from' is there twice"));
+}
+
 TEST(WorkerCommandLine, AValueThatTheRulesDoNotAllowIsRefused) {
   EXPECT_THAT(trouble("copy", R"({"from": "--target-directory=/etc"})"), HasSubstr("begins with '-'"));
   EXPECT_THAT(trouble("copy", R"({"from": "x", "to": "-rf"})"), testing::Eq("accepted")) << "it stands behind fixed text";
