@@ -6,6 +6,8 @@
 #include <iterator>
 #include <optional>
 
+#include "base/combining_marks.h"
+
 namespace rondo {
 namespace {
 
@@ -33,17 +35,13 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   return overlong || beyond ? 0 : 4;
 }
 
-struct Range {
-  char32_t first;
-  char32_t last;
-};
-
 /// Code points from U+0080 that are unsafe to show, in order: C1, Default_Ignorable_Code_Point of Unicode 15 (which has the zero-width
-/// characters and most bidirectional controls), the separators of lines and paragraphs, and the interlinear annotations.
-constexpr Range kUnsafe[] = {
-    {0x80, 0x9f},     {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
-    {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},
-    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+/// characters and most bidirectional controls), the separators of lines and paragraphs, the interlinear annotations, and noncharacters. The
+/// last two code points of each plane are noncharacters, too.
+constexpr CodePoints kUnsafe[] = {
+    {0x80, 0x9f},     {0xad, 0xad},     {0x34f, 0x34f},     {0x61c, 0x61c},     {0x115f, 0x1160},   {0x17b4, 0x17b5}, {0x180b, 0x180f},
+    {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfdd0, 0xfdef},   {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},
+    {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
 };
 
 /// The code point of the valid sequence of 'length' bytes at 'at'.
@@ -53,15 +51,22 @@ char32_t code_point(std::string_view text, std::size_t at, std::size_t length) n
   return value;
 }
 
-/// Length of the character at 'at' if it is safe to show, or 0.
-std::size_t safe_character(std::string_view text, std::size_t at) noexcept {
+template <std::size_t kSize>
+bool is_in(const CodePoints (&ranges)[kSize], char32_t value) noexcept {
+  const CodePoints* const range = std::ranges::lower_bound(ranges, value, {}, &CodePoints::last);
+  return range != std::end(ranges) && range->first <= value;
+}
+
+/// Length of the character at 'at' if it is safe to show, or 0. 'is_first': no safe character is before it, so a mark would change what
+/// surrounds the text.
+std::size_t safe_character(std::string_view text, std::size_t at, bool is_first) noexcept {
   const unsigned first = byte_at(text, at);
   if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
   const std::size_t length = utf8_length(text, at);
   if (length == 0) return 0;
   const char32_t value = code_point(text, at, length);
-  const Range* const range = std::ranges::lower_bound(kUnsafe, value, {}, &Range::last);
-  return range != std::end(kUnsafe) && range->first <= value ? 0 : length;
+  const bool is_noncharacter = (value & 0xfffeU) == 0xfffeU;
+  return is_noncharacter || is_in(kUnsafe, value) || (is_first && is_in(kCombiningMarks, value)) ? 0 : length;
 }
 
 std::optional<unsigned> hex_digit(char c) noexcept {
@@ -88,8 +93,10 @@ void append_escape(std::string& out, unsigned byte) {
 std::string escape(std::string_view bytes, bool reversible, std::string_view also) {
   std::string out;
   out.reserve(bytes.size());
+  bool is_first = true;
   for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = safe_character(bytes, at);
+    const std::size_t length = safe_character(bytes, at, is_first);
+    is_first = length == 0;
     if (length == 0 || (reversible && escape_at(bytes, at)) || also.find(bytes[at]) != std::string_view::npos) {
       // The rest of an unsafe character is no valid sequence by itself: the next rounds escape it.
       append_escape(out, byte_at(bytes, at));
@@ -128,7 +135,7 @@ std::string visible_text(std::string_view text) { return escape(text, false, {})
 std::size_t safe_length(std::string_view text) noexcept {
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t length = safe_character(text, at);
+    const std::size_t length = safe_character(text, at, at == 0);
     if (length == 0) break;
     at += length;
   }

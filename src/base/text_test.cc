@@ -41,9 +41,9 @@ TEST(Text, VisibleTextLeavesEscapesAlone) {
 
 TEST(Text, BidirectionalControlsAndCharactersThatNobodySeesAreEscaped) {
   EXPECT_EQ(escape_text("a\u202eb"), "a\\xe2\\x80\\xaeb");
-  for (const std::string hidden :
-       {"\u061c", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2028", "\u2029",     "\u202a", "\u202e",
-        "\u2060", "\u2066", "\u2069", "\ufeff", "\u00ad", "\u034f", "\u3164", "\U000e0041", "\u0080", "\u009f"}) {
+  for (const std::string hidden : {"\u061c", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2028",     "\u2029",    "\u202a",
+                                   "\u202e", "\u2060", "\u2066", "\u2069", "\ufeff", "\u00ad", "\u034f",     "\u3164",    "\U000e0041",
+                                   "\u0080", "\u009f", "\ufdd0", "\ufdef", "\ufffe", "\uffff", "\U0001fffe", "\U0010ffff"}) {
     const std::string text = "key" + hidden;
     EXPECT_EQ(escape_text(text).size(), 3 + 4 * hidden.size()) << escape_text(text);
     EXPECT_EQ(visible_text(text), escape_text(text));
@@ -51,9 +51,26 @@ TEST(Text, BidirectionalControlsAndCharactersThatNobodySeesAreEscaped) {
     EXPECT_EQ(safe_length(text), 3U);
   }
   for (const std::string seen :
-       {"\u00a0", "\u00ae", "\u061b", "\u061d", "\u200a", "\u2010", "\u2027", "\u202f", "\u2070", "\U0001f600", "\U0010ffff"}) {
+       {"\u00a0", "\u00ae", "\u061b", "\u061d", "\u200a", "\u2010", "\u2027", "\u202f", "\u2070", "\ufffd", "\U0001f600", "\U0010fffd"}) {
     EXPECT_EQ(escape_text(seen), seen);
     EXPECT_EQ(safe_length(seen), seen.size());
+  }
+}
+
+TEST(Text, ACombiningMarkIsEscapedUnlessACharacterIsBeforeIt) {
+  const std::string escaped = "\\xcc\\x81";
+  for (const auto& [text, shown] : {std::pair<std::string, std::string>{"\u0301x", escaped + "x"},
+                                    {"\u0301\u0301", escaped + escaped},
+                                    {"e\u0301\u0301", "e\u0301\u0301"},
+                                    {"\n\u0301", "\\x0a" + escaped},
+                                    {"\u20dd", "\\xe2\\x83\\x9d"},
+                                    {"\u093e", "\\xe0\\xa4\\xbe"},
+                                    {"\u0915\u093e", "\u0915\u093e"}}) {
+    EXPECT_EQ(escape_text(text), shown);
+    EXPECT_EQ(visible_text(text), shown);
+    EXPECT_EQ(visible_text(shown), shown);
+    EXPECT_EQ(unescape_text(shown), text);
+    EXPECT_EQ(safe_length(text) == text.size(), shown == text) << shown;
   }
 }
 

@@ -4,7 +4,8 @@
 //   - bytes that are not valid UTF-8 (RFC 3629),
 //   - C0 and C1 control characters and DEL,
 //   - line and paragraph separators, bidirectional controls,
-//   - characters that no font draws (Unicode's Default_Ignorable_Code_Point): with them two different keys look the same.
+//   - characters that no font draws (Unicode's Default_Ignorable_Code_Point): with them two different keys look the same,
+//   - noncharacters such as U+FFFE, and combining marks without a character before them, which would change what surrounds the text.
 // An unsafe character is written as \xHH for each of its bytes (two lower-case hex digits). This form can also be typed: rondo get TABLE
 // 'a\x00b'.
 #pragma once
