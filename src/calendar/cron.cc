@@ -12,13 +12,14 @@ namespace rondo::calendar {
 
 namespace {
 
-constexpr std::array<std::pair<CronDialect, std::string_view>, 5> kDialects{{{CronDialect::Quartz, "quartz"},
+constexpr std::array<std::pair<CronDialect, std::string_view>, 6> kDialects{{{CronDialect::Quartz, "quartz"},
                                                                              {CronDialect::Spring, "spring"},
                                                                              {CronDialect::Unix, "unix"},
                                                                              {CronDialect::UnixSeconds, "unix6"},
-                                                                             {CronDialect::Systemd, "systemd"}}};
-constexpr std::array<std::pair<DstRule, std::string_view>, 3> kRules{
-    {{DstRule::Vixie, "vixie"}, {DstRule::Quartz, "quartz"}, {DstRule::Spring, "spring"}}};
+                                                                             {CronDialect::Systemd, "systemd"},
+                                                                             {CronDialect::Robfig, "robfig"}}};
+constexpr std::array<std::pair<DstRule, std::string_view>, 4> kRules{
+    {{DstRule::Vixie, "vixie"}, {DstRule::Quartz, "quartz"}, {DstRule::Spring, "spring"}, {DstRule::Systemd, "systemd"}}};
 
 template <class Names, class Value>
 std::string_view name_in(const Names& names, Value value) noexcept {
@@ -53,7 +54,9 @@ Result<Cron, CronError> Cron::parse(std::string_view text, CronDialect dialect) 
     return refuse(limits::kCronBytes + 1, "an expression has at most " + std::to_string(limits::kCronBytes) + " bytes");
   }
   std::string zone;
-  ParsedFields fields = dialect == CronDialect::Systemd ? parse_systemd(text, zone) : parse_cron_fields(text, dialect);
+  ParsedFields fields = dialect == CronDialect::Systemd  ? parse_systemd(text, zone)
+                        : dialect == CronDialect::Robfig ? parse_robfig(text, zone)
+                                                         : parse_cron_fields(text, dialect);
   if (!fields) return tl::unexpected<CronError>(fields.error());
   return Cron{std::string{text}, dialect, std::move(zone), std::make_shared<const CronFields>(*fields)};
 }
@@ -64,6 +67,8 @@ Result<Cron, CronError> Cron::parse(std::string_view text) {
   if (!dialect) return tl::unexpected<CronError>(dialect.error());
   return parse(text, *dialect);
 }
+
+const std::string& Cron::warning() const noexcept { return fields_->warning; }
 
 std::optional<WallTime> Cron::next(const Zone& zone, DstRule rule, WallTime after, const ExcludedDays* excluded) const {
   constexpr std::int64_t kSecond = 1'000'000'000;

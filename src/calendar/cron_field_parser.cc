@@ -45,8 +45,8 @@ bool FieldParser::unexpected() {
 }
 
 Result<FieldValue, CronError> FieldParser::parse() {
-  out_.star = peek() == '*' || (quartz() && peek() == '/');
-  out_.wildcard = out_.star;
+  out_.wildcard = at_star();
+  out_.star = out_.wildcard && !robfig();
   bool good = true;
   do {
     item_ = at_;
@@ -54,15 +54,17 @@ Result<FieldValue, CronError> FieldParser::parse() {
     good = item() && (at_item_end() || unexpected());
   } while (good && peek() == ',' && ++at_ > 0);
   if (good) good = check_lists();
+  if (good && robfig() && out_.bits == 0) good = fault(0, "the list is empty");
   if (!good) return tl::unexpected<CronError>(*fault_);
   return out_;
 }
 
 bool FieldParser::item() {
   if (at_item_end()) {
+    if (robfig()) return true;  // Its lists may have empty elements.
     return fault(at_, peek() == ',' || items_ > 1 ? "the list has an empty element" : "the " + std::string{rule_.name} + " is missing");
   }
-  if (peek() == '?') return question_mark();
+  if (peek() == '?' && !robfig()) return question_mark();
   if (has_specials() && rule_.kind == FieldKind::Day) {
     bool taken = false;
     if (!day_special(taken) || taken) return !fault_;
@@ -78,7 +80,7 @@ bool FieldParser::item() {
 
 bool FieldParser::question_mark() {
   const bool day_field = rule_.kind == FieldKind::Day || rule_.kind == FieldKind::Weekday;
-  if (!has_specials()) return fault(at_, "'?' belongs to the dialects quartz and spring");
+  if (!has_specials()) return fault(at_, "'?' belongs to the dialects quartz, spring and robfig");
   if (!day_field) return fault(at_, "'?' stands only for the day of the month or the day of the week");
   if (word_.text.size() != 1) return fault(at_, "'?' stands alone");
   ++at_;
@@ -198,9 +200,10 @@ bool FieldParser::after_weekday(int weekday, bool& taken) {
 bool FieldParser::range_item() {
   Range range{rule_.low, rule_.star_high, 1};
   const bool spring_weekday = dialect_ == CronDialect::Spring && rule_.kind == FieldKind::Weekday;
+  const bool is_star = at_star();
   // Quartz reads "/5" like "*/5".
-  if (peek() == '*' || (quartz() && peek() == '/')) {
-    if (peek() == '*') ++at_;
+  if (is_star) {
+    if (peek() != '/') ++at_;
     out_.all = word_.text == "*";
     if (spring_weekday) range = {1, 7, 1};  // Its week begins on Monday.
   } else {
@@ -218,7 +221,15 @@ bool FieldParser::range_item() {
     }
   }
   if (peek() == '/' && !step(range.step)) return false;
+  if (robfig() && is_star && range.step == 1) out_.star = out_.all = true;
+  warn_of_step(range);
   return add(range, item_);
+}
+
+void FieldParser::warn_of_step(const Range& range) {
+  if (range.step == 1 || range.first > range.last || range.step <= range.last - range.first || !out_.warning.empty()) return;
+  out_.warning = "the step " + std::to_string(range.step) + " of the " + std::string{rule_.name} + " reaches no second value, so " +
+                 quoted(word_.text.substr(item_, at_ - item_)) + " is only " + std::to_string(range.first);
 }
 
 void FieldParser::add_value(int value) {

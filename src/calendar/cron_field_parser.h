@@ -1,5 +1,5 @@
-// FieldParser: one field of the dialects quartz, spring, unix and unix6. What differs between the dialects is here as data (FieldRule) or
-// as a branch on the dialect.
+// FieldParser: one field of the dialects quartz, spring, unix, unix6 and robfig. What differs between the dialects is here as data
+// (FieldRule) or as a branch on the dialect.
 #pragma once
 
 #include <array>
@@ -32,10 +32,11 @@ struct FieldValue {
   YearSet years;
   DayFields day;
   WeekdayFields weekday;
-  bool star = false;      // Begins with '*': what Vixie cron calls a star field.
+  bool star = false;      // Begins with '*': what Vixie cron calls a star field. Robfig: has '*' or '?' without a step above 1.
   bool wildcard = false;  // The same, or 'LOW/n'.
   bool all = false;       // '*' or '?' alone.
   bool question = false;  // '?'
+  std::string warning;    // Cron::warning().
 };
 
 class FieldParser {
@@ -50,6 +51,9 @@ class FieldParser {
     int step = 1;
   };
   bool quartz() const { return dialect_ == CronDialect::Quartz; }
+  bool robfig() const { return dialect_ == CronDialect::Robfig; }
+  /// Where an item begins that stands for all values.
+  bool at_star() const { return peek() == '*' || (quartz() && peek() == '/') || (robfig() && peek() == '?'); }
   /// Quartz and spring have L, W and '#'.
   bool has_specials() const { return dialect_ == CronDialect::Quartz || dialect_ == CronDialect::Spring; }
   char peek(std::size_t ahead = 0) const { return at_ + ahead < word_.text.size() ? word_.text[at_ + ahead] : '\0'; }
@@ -69,6 +73,7 @@ class FieldParser {
   bool step(int& step);
   bool after_weekday(int weekday, bool& taken);
   bool add(const Range& range, std::size_t at);
+  void warn_of_step(const Range& range);
   void add_value(int value);
   bool check_lists();
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "calendar/civil.h"
 #include "rondo/calendar/excluded_days.h"
@@ -63,6 +64,8 @@ struct CronFields {
   bool wildcard = false;      // The hour or the minute is a wildcard: DstRule::Vixie follows elapsed time.
   int last_year = kLastYear;  // Where the dialect's years end.
   YearSet years;
+  std::int64_t period = 0;  // Seconds. Not 0: due at its multiples since 1970, and the fields above have no meaning.
+  std::string warning;      // Cron::warning().
 };
 
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max();

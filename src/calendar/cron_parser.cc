@@ -1,4 +1,4 @@
-// Expressions of the dialects quartz, spring, unix and unix6: macros, the split into fields, and what the fields mean together.
+// Expressions of the dialects quartz, spring, unix, unix6 and robfig: macros, the split into fields, and what the fields mean together.
 #include <algorithm>
 #include <array>
 
@@ -23,6 +23,7 @@ constexpr FieldRule kYear{FieldKind::Year, "year", 1970, 2099, 2099, {}, 0};
 constexpr FieldRule kQuartzWeekday{FieldKind::Weekday, "day of the week", 1, 7, 7, kFromSunday, 1};
 constexpr FieldRule kSpringWeekday{FieldKind::Weekday, "day of the week", 0, 7, 7, kFromMonday, 1};
 constexpr FieldRule kUnixWeekday{FieldKind::Weekday, "day of the week", 0, 7, 6, kFromSunday, 0};
+constexpr FieldRule kRobfigWeekday{FieldKind::Weekday, "day of the week", 0, 6, 6, kFromSunday, 0};
 
 struct Macro {
   std::string_view name;
@@ -36,6 +37,8 @@ constexpr std::array<Macro, 7> kMacros{{{"@yearly", "0 0 1 1 *"},
                                         {"@midnight", "0 0 * * *"},
                                         {"@hourly", "0 * * * *"}}};
 
+bool has_seconds(CronDialect dialect) { return dialect != CronDialect::Unix && dialect != CronDialect::Robfig; }
+
 struct Layout {
   std::vector<const FieldRule*> rules;
   std::size_t least;
@@ -46,6 +49,7 @@ Layout layout_of(CronDialect dialect) {
     case CronDialect::Quartz: return {{&kSecond, &kMinute, &kHour, &kDay, &kMonth, &kQuartzWeekday, &kYear}, 6};
     case CronDialect::Spring: return {{&kSecond, &kMinute, &kHour, &kDay, &kMonth, &kSpringWeekday}, 6};
     case CronDialect::UnixSeconds: return {{&kSecond, &kMinute, &kHour, &kDay, &kMonth, &kUnixWeekday}, 6};
+    case CronDialect::Robfig: return {{&kMinute, &kHour, &kDay, &kMonth, &kRobfigWeekday}, 5};
     default: return {{&kMinute, &kHour, &kDay, &kMonth, &kUnixWeekday}, 5};
   }
 }
@@ -62,8 +66,8 @@ std::optional<CronError> join_days(CronFields& fields, const FieldValue& day, co
       return CronError{day_word.column, "quartz cannot combine the day of the month with the day of the week: one of them must be '?'"};
     }
   }
-  const bool unix_like = dialect == CronDialect::Unix || dialect == CronDialect::UnixSeconds;
-  // Vixie cron: either field suffices, unless one of them begins with '*'.
+  // Vixie cron: either field suffices, unless one of them begins with '*'. In robfig/cron "*/2" is no such star.
+  const bool unix_like = dialect != CronDialect::Quartz && dialect != CronDialect::Spring;
   fields.either = unix_like && !day.star && !weekday.star;
   return std::nullopt;
 }
@@ -86,6 +90,7 @@ void take(CronFields& fields, const FieldRule& rule, const FieldValue& value) {
       fields.weekday.weekdays = static_cast<std::uint8_t>(value.bits);
       break;
   }
+  if (fields.warning.empty()) fields.warning = value.warning;
   if (rule.kind == FieldKind::Minute || rule.kind == FieldKind::Hour) fields.wildcard = fields.wildcard || value.wildcard;
 }
 
@@ -93,14 +98,14 @@ void take(CronFields& fields, const FieldRule& rule, const FieldValue& value) {
 Result<std::string, CronError> expand_macro(const Word& word, CronDialect dialect) {
   if (dialect == CronDialect::Quartz) return refuse(word.column, "quartz has no macros");
   for (const Macro& macro : kMacros) {
-    if (!same_letters(macro.name, word.text)) continue;
-    return (dialect == CronDialect::Unix ? "" : "0 ") + std::string{macro.fields};
+    if (dialect == CronDialect::Robfig ? macro.name != word.text : !same_letters(macro.name, word.text)) continue;
+    return (has_seconds(dialect) ? "0 " : "") + std::string{macro.fields};
   }
   if (same_letters(word.text, "@reboot")) return refuse(word.column, "@reboot has no instant of the calendar");
   return refuse(word.column, "there is no macro '" + escape_text(word.text) + "'");
 }
 
-ParsedFields parse_words(const std::vector<Word>& words, std::size_t end_column, CronDialect dialect) {
+ParsedFields parse_fields(const std::vector<Word>& words, std::size_t end_column, CronDialect dialect) {
   const Layout layout = layout_of(dialect);
   const std::string expected =
       std::to_string(layout.least) + (layout.rules.size() > layout.least ? " or " + std::to_string(layout.rules.size()) : "");
@@ -108,10 +113,9 @@ ParsedFields parse_words(const std::vector<Word>& words, std::size_t end_column,
   if (words.size() < layout.least) return refuse(end_column, counts);
   if (words.size() > layout.rules.size()) return refuse(words[layout.rules.size()].column, counts);
   CronFields fields;
-  if (dialect == CronDialect::Quartz) fields.last_year = kYear.high;
   FieldValue day;
   FieldValue weekday;
-  const std::size_t day_at = dialect == CronDialect::Unix ? 2 : 3;
+  const std::size_t day_at = has_seconds(dialect) ? 3 : 2;
   for (std::size_t i = 0; i < words.size(); ++i) {
     Result<FieldValue, CronError> value = FieldParser{words[i], *layout.rules[i], dialect}.parse();
     if (!value) return tl::unexpected<CronError>(value.error());
@@ -129,14 +133,18 @@ ParsedFields parse_words(const std::vector<Word>& words, std::size_t end_column,
 
 }  // namespace
 
-ParsedFields parse_cron_fields(std::string_view text, CronDialect dialect) {
-  const std::vector<Word> words = words_of(text);
-  if (words.empty()) return refuse(1, "the expression is empty");
-  if (words[0].text.front() != '@') return parse_words(words, text.size() + 1, dialect);
+ParsedFields parse_cron_words(const std::vector<Word>& words, std::size_t end_column, CronDialect dialect) {
+  if (words.empty()) return refuse(end_column, "the expression is empty");
+  if (words[0].text.front() != '@') return parse_fields(words, end_column, dialect);
   if (words.size() > 1) return refuse(words[1].column, "a macro stands alone");
   const Result<std::string, CronError> expanded = expand_macro(words[0], dialect);
   if (!expanded) return tl::unexpected<CronError>(expanded.error());
-  return parse_words(words_of(*expanded), expanded->size() + 1, dialect);
+  return parse_fields(words_of(*expanded), expanded->size() + 1, dialect);
+}
+
+ParsedFields parse_cron_fields(std::string_view text, CronDialect dialect) {
+  const std::vector<Word> words = words_of(text);
+  return parse_cron_words(words, words.empty() ? 1 : text.size() + 1, dialect);
 }
 
 }  // namespace rondo::calendar

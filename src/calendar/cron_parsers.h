@@ -35,8 +35,14 @@ inline tl::unexpected<CronError> never_fires(std::size_t column) {
 /// Quartz, Spring, Unix and UnixSeconds.
 ParsedFields parse_cron_fields(std::string_view text, CronDialect dialect);
 
+/// The same for the words of a text that ends before 'end_column'. A macro is a single word.
+ParsedFields parse_cron_words(const std::vector<Word>& words, std::size_t end_column, CronDialect dialect);
+
 /// Systemd. Writes the zone, if the text names one.
 ParsedFields parse_systemd(std::string_view text, std::string& zone);
+
+/// Robfig: the same.
+ParsedFields parse_robfig(std::string_view text, std::string& zone);
 
 /// The dialect of a text by its form (Cron::parse); an error where two dialects would disagree.
 Result<CronDialect, CronError> detect_dialect(std::string_view text);

@@ -64,7 +64,7 @@ TEST(CronTable, EachRowOfExpectedInstantsHolds) {
       continue;
     }
     ASSERT_TRUE(cron.has_value()) << shown << ": " << cron.error().to_string();
-    const auto zone = zones.find(row[2]);
+    const auto zone = zones.find(cron->zone().empty() ? row[2] : cron->zone());
     ASSERT_TRUE(zone.has_value()) << shown;
     EXPECT_EQ(instants(*cron, **zone, *dst_rule_of(row[3]), *parse_rfc3339(row[4]), row[5]), row[5]) << shown;
   }
@@ -80,6 +80,20 @@ TEST(CronTable, EachRefusalNamesItsColumnAndReason) {
     EXPECT_EQ(std::to_string(cron.error().column), row[2]) << row[0] << " | " << row[1] << ": " << cron.error().to_string();
     EXPECT_NE(cron.error().reason.find(row[3]), std::string::npos) << row[0] << " | " << row[1] << ": " << cron.error().to_string();
   }
+}
+
+TEST(CronTable, AStepThatReachesNoSecondValueIsWarnedOf) {
+  const auto warning = [](const char* text, CronDialect dialect) { return Cron::parse(text, dialect)->warning(); };
+  for (const CronDialect dialect : {CronDialect::Unix, CronDialect::Robfig}) {
+    EXPECT_EQ(warning("*/90 * * * *", dialect), "the step 90 of the minute reaches no second value, so '*/90' is only 0");
+    EXPECT_EQ(warning("0 */24 * * *", dialect), "the step 24 of the hour reaches no second value, so '*/24' is only 0");
+    EXPECT_EQ(warning("5,10-20/11 * * * *", dialect), "the step 11 of the minute reaches no second value, so '10-20/11' is only 10");
+    EXPECT_EQ(warning("*/59 0-23/23 */30 */11 */6", dialect), "");
+    EXPECT_EQ(warning("@hourly", dialect), "");
+  }
+  EXPECT_EQ(warning("0 50/20 * * * *", CronDialect::Spring), "the step 20 of the minute reaches no second value, so '50/20' is only 50");
+  EXPECT_EQ(warning("0 0 0 ? * 2/7", CronDialect::Quartz), "the step 7 of the day of the week reaches no second value, so '2/7' is only 2");
+  EXPECT_EQ(warning("0 0 22-2/2 ? * FRI-MON/2", CronDialect::Quartz), "");
 }
 
 TEST(CronTable, EachFormIsDetected) {

@@ -48,13 +48,14 @@ bool same_letters(std::string_view a, std::string_view b) noexcept {
 Result<CronDialect, CronError> detect_dialect(std::string_view text) {
   const std::vector<Word> words = words_of(text);
   if (words.empty()) return refuse(1, "the expression is empty");
+  if (words[0].text.starts_with("CRON_TZ=") || words[0].text.starts_with("TZ=") || words[0].text == "@every") return CronDialect::Robfig;
   if (words.size() <= 4 && std::any_of(words.begin(), words.end(), [](const Word& word) { return is_systemd_word(word.text); })) {
     // A macro of cron has '@' and letters.
     return words[0].text.front() == '@' && words[0].text.size() > 1 && is_letter(words[0].text[1]) ? CronDialect::Unix
                                                                                                    : CronDialect::Systemd;
   }
   if (words[0].text.front() == '@') return CronDialect::Unix;
-  if (words.size() == 5) return CronDialect::Unix;
+  if (words.size() == 5) return text.find('?') == std::string_view::npos ? CronDialect::Unix : CronDialect::Robfig;
   if (words.size() == 7) return CronDialect::Quartz;
   if (words.size() == 6) {
     if (words[3].text == "?" || words[5].text == "?") return CronDialect::Quartz;

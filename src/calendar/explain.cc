@@ -1,6 +1,7 @@
 // Cron::explain: an expression in words, from its compiled form. So two spellings of one schedule have the same words.
 #include <bit>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "calendar/cron_fields.h"
@@ -61,14 +62,15 @@ std::string listed(const std::vector<int>& values, Name&& name) {
 
 std::string number_of(int value) { return std::to_string(value); }
 
-/// The distance of values that repeat evenly over 0 to 'size' - 1 from the first on; 0 if they do not, or are fewer than three.
+/// The distance of values that repeat evenly over 0 to 'size' - 1 and on into the next round; 0 if they do not, as those of "*/7" minutes,
+/// or are fewer than three.
 int even_step(const std::vector<int>& values, int size) {
   if (values.size() < 3) return 0;
   const int step = values[1] - values[0];
   for (std::size_t i = 1; i < values.size(); ++i) {
     if (values[i] - values[i - 1] != step) return 0;
   }
-  return values[0] < step && values.back() + step >= size ? step : 0;
+  return size % step == 0 && values[0] < step && values.back() + step >= size ? step : 0;
 }
 
 /// "every 15 minutes from minute 5", "minutes 5, 6 and 9".
@@ -108,6 +110,17 @@ std::string time_words(const CronFields& fields) {
     return text.rfind("every", 0) == 0 ? text : "at " + text + " of every minute";
   text += " of " + field_words(fields.hours, 24, "hour");
   return text.rfind("every", 0) == 0 ? text : "at " + text;
+}
+
+/// "every 1 hour and 30 minutes".
+std::string period_words(std::int64_t period) {
+  std::vector<std::string> parts;
+  for (const auto& [seconds, unit] : {std::pair{3600, "hour"}, {60, "minute"}, {1, "second"}}) {
+    const std::int64_t count = period / seconds;
+    period %= seconds;
+    if (count != 0) parts.push_back(std::to_string(count) + " " + unit + (count == 1 ? "" : "s"));
+  }
+  return "every " + joined(parts);
 }
 
 std::string from_end_words(int before) {
@@ -167,11 +180,13 @@ std::string date_words(const CronFields& fields) {
 }  // namespace
 
 std::string Cron::explain() const {
-  std::string text = time_words(*fields_);
-  const std::string days = date_words(*fields_);
-  // "every 15 minutes" and "every 2 hours" need no "every day".
-  const bool of_the_day = text.rfind("at ", 0) == 0 && even_step(values_of(fields_->hours), 24) == 0;
-  text += days.empty() && of_the_day ? ", every day" : days;
+  std::string text = fields_->period != 0 ? period_words(fields_->period) : time_words(*fields_);
+  if (fields_->period == 0) {
+    const std::string days = date_words(*fields_);
+    // "every 15 minutes" and "every 2 hours" need no "every day".
+    const bool of_the_day = text.rfind("at ", 0) == 0 && even_step(values_of(fields_->hours), 24) == 0;
+    text += days.empty() && of_the_day ? ", every day" : days;
+  }
   if (!zone_.empty()) text += ", in the zone " + zone_;
   return text;
 }

@@ -6,7 +6,7 @@
 //   end                 the span's           the span's                  last_until: not shown again
 //   a gap before it     nothing              the span's start, if a time matches in the gap
 //
-// Vixie with wildcards is the column of Spring.
+// Vixie with wildcards is the column of Spring. Systemd is that of Vixie, but for the gap.
 #include "calendar/next_time.h"
 
 #include <algorithm>
@@ -17,10 +17,20 @@ namespace {
 
 enum class Repeated { Each, First, Last };
 
+Repeated repeated_of(const CronFields& fields, DstRule rule) noexcept {
+  switch (rule) {
+    case DstRule::Vixie: return fields.wildcard ? Repeated::Each : Repeated::First;
+    case DstRule::Quartz: return Repeated::Last;
+    case DstRule::Spring: return Repeated::Each;
+    case DstRule::Systemd: return Repeated::First;
+  }
+  return Repeated::Each;
+}
+
 class Walk {
  public:
-  Walk(const CronFields& fields, const Zone& zone, Repeated repeated, const ExcludedDays* excluded) noexcept
-      : fields_(fields), zone_(zone), repeated_(repeated), excluded_(excluded) {}
+  Walk(const CronFields& fields, const Zone& zone, DstRule rule, const ExcludedDays* excluded) noexcept
+      : fields_(fields), zone_(zone), rule_(rule), repeated_(repeated_of(fields, rule)), excluded_(excluded) {}
 
   Seconds from(Seconds at) noexcept {
     std::size_t index = zone_.span_at(at);
@@ -58,7 +68,7 @@ class Walk {
 
   /// True if a matching time lies in the gap before the span, on a day that has other times.
   bool fires_after_gap(const Zone::Span& span) noexcept {
-    if (repeated_ != Repeated::First || !span.follows_gap()) return false;
+    if (rule_ != DstRule::Vixie || repeated_ != Repeated::First || !span.follows_gap()) return false;
     Seconds low = span.seen_until;
     while (low < span.fresh_from) {
       const Seconds found = search(low, span.fresh_from);
@@ -72,6 +82,7 @@ class Walk {
 
   const CronFields& fields_;
   const Zone& zone_;
+  const DstRule rule_;
   const Repeated repeated_;
   const ExcludedDays* excluded_;
   bool searched_ = false;
@@ -79,15 +90,23 @@ class Walk {
   Seconds found_ = std::numeric_limits<Seconds>::min();
 };
 
-Repeated repeated_of(const CronFields& fields, DstRule rule) noexcept {
-  if (rule == DstRule::Quartz) return Repeated::Last;
-  return rule == DstRule::Vixie && !fields.wildcard ? Repeated::First : Repeated::Each;
+/// The first multiple of the period at 'from' or later that is not on an excluded day.
+Seconds next_multiple(Seconds period, const Zone& zone, Seconds from, const ExcludedDays* excluded) noexcept {
+  constexpr int kDaysPassed = 4096;
+  for (int passed = 0; passed < kDaysPassed; ++passed) {
+    const Seconds at = -floor_divide(-from, period) * period;
+    const Seconds day = floor_divide(at + zone.offset_at(at), kDaySeconds);
+    const CivilDate date = date_of(day);
+    if (excluded == nullptr || !excluded->contains({date.year, date.month, date.day})) return at;
+    from = std::max(zone.first_at((day + 1) * kDaySeconds), at + 1);
+  }
+  return kNoTime;
 }
 
 }  // namespace
 
 Seconds next_instant(const CronFields& fields, const Zone& zone, DstRule rule, Seconds from, const ExcludedDays* excluded) noexcept {
-  return Walk{fields, zone, repeated_of(fields, rule), excluded}.from(from);
+  return fields.period != 0 ? next_multiple(fields.period, zone, from, excluded) : Walk{fields, zone, rule, excluded}.from(from);
 }
 
 }  // namespace rondo::calendar

@@ -52,6 +52,16 @@ TEST(Schedule, AFixedDelayCountsFromTheEndOfThePreviousRun) {
   EXPECT_EQ(next(delay, at("2026-01-01T00:00:00.250Z")), "2026-01-01T00:00:01.750Z");
 }
 
+TEST(Schedule, APeriodOfRobfigPassesExcludedDays) {
+  Schedule every = of(*Cron::parse("@every 5h"));
+  ASSERT_TRUE(every.excluded.add({2026, 1, 2}).ok());
+  EXPECT_EQ(next(every, at("2026-01-01T22:00:00Z")), "2026-01-03T01:00:00Z");
+  ZoneDirectory zones;
+  EXPECT_EQ(next_firing(every, **zones.find("Asia/Tokyo"), at("2026-01-01T14:00:00Z"))->scheduled, at("2026-01-02T15:00:00Z"));
+  for (int day = 0; day < 7; ++day) ASSERT_TRUE(every.excluded.add_weekday(day).ok());
+  EXPECT_EQ(next(every, at("2026-01-01T22:00:00Z")), "NEVER");
+}
+
 TEST(Schedule, OneShotFiresOnceAndTriggerOnlyNever) {
   const Schedule shot = of(OneShot{at("2026-05-01T12:00:00.500Z")});
   EXPECT_EQ(next(shot, at("2026-01-01T00:00:00Z")), "2026-05-01T12:00:00.500Z");

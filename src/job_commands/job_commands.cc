@@ -181,6 +181,9 @@ json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dr
   }
   json::object object = object_of(stored, next);
   std::string warning = jobs.handler_trouble(stored.job.handler);
+  const Result<calendar::Schedule> schedule = compile(stored.job.schedule, 0);
+  const auto* const cron = schedule ? std::get_if<calendar::Cron>(&schedule->when) : nullptr;
+  if (cron != nullptr && !cron->warning().empty()) warning += (warning.empty() ? "" : "; ") + cron->warning();
   if (stored.job.concurrency > 1 && stored.job.overlap != Overlap::Concurrent) {
     warning += warning.empty() ? "" : "; ";
     warning += "the concurrency of " + std::to_string(stored.job.concurrency) + " has no effect: the overlap is " +

@@ -299,6 +299,12 @@ TEST_F(JobCommands, AConcurrencyWithoutEffectIsAWarning) {
       call("job-put", {{"definition", R"({"name":"a","handler":"ok","concurrency":4,"overlap":"concurrent"})"}}).contains("warning"));
 }
 
+TEST_F(JobCommands, AStepWithoutEffectIsAWarning) {
+  EXPECT_EQ(call("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"cron */90 * * * *"})"}}).at("warning"),
+            "the step 90 of the minute reaches no second value, so '*/90' is only 0");
+  EXPECT_FALSE(call("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"cron */30 * * * *"})"}}).contains("warning"));
+}
+
 TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-put", {{"definition", "{"}}), HasSubstr("no JSON"));
   EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));

@@ -57,7 +57,7 @@ Result<Duration> duration_of(std::string_view text) {
 
 Status check_dialect(const std::string& dialect) {
   if (dialect.empty() || calendar::dialect_of(dialect)) return {};
-  return refuse("schedule.dialect", "'" + dialect + "' is none of quartz, spring, unix, unix6 and systemd");
+  return refuse("schedule.dialect", "'" + dialect + "' is none of quartz, spring, unix, unix6, systemd and robfig");
 }
 
 Result<calendar::Cron> compile_cron(std::string_view expression, const std::string& dialect) {
@@ -225,7 +225,7 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
   if (Status status = compile_when(text, schedule); !status.ok()) return failure(std::move(status));
   if (!text.dst.empty()) {
     const auto rule = calendar::dst_rule_of(text.dst);
-    if (!rule) return failure(refuse("schedule.dst", "'" + text.dst + "' is none of vixie, quartz and spring"));
+    if (!rule) return failure(refuse("schedule.dst", "'" + text.dst + "' is none of vixie, quartz, spring and systemd"));
     schedule.dst = *rule;
   }
   if (Status status = compile_excluded(text.excluded, schedule); !status.ok()) return failure(std::move(status));

@@ -372,7 +372,7 @@ Option dialect() {
           .value = "NAME",
           .help = "Whose rules the expression follows; default: detected by its form",
           .word = Word::Choice,
-          .choices = {"quartz", "spring", "unix", "unix6", "systemd"}};
+          .choices = {"quartz", "spring", "unix", "unix6", "systemd", "robfig"}};
 }
 
 std::vector<Command> cron_commands() {
@@ -397,7 +397,7 @@ std::vector<Command> cron_commands() {
                       .help = "What becomes of local times that the zone skips or repeats",
                       .word = Word::Choice,
                       .fallback = "vixie",
-                      .choices = {"vixie", "quartz", "spring"}}},
+                      .choices = {"vixie", "quartz", "spring", "systemd"}}},
                 .answered_by = Nobody,
                 .examples = {{"rondo cron next '30 2 * * 1-5' --zone Europe/Berlin", "02:30 in Berlin on working days:"}}},
                {.name = "explain",

@@ -28,6 +28,10 @@ Result<Cron, CronError> parse(const CronCall& call) {
   return Cron::parse(call.expression, calendar::dialect_of(call.dialect).value());
 }
 
+void warn(const Cron& cron) {
+  if (!cron.warning().empty()) print_error("rondo: warning: " + cron.warning() + "\n");
+}
+
 int refuse(const Options& options, const CronCall& call, const CronError& error) {
   return report(options, {StatusCode::InvalidArgument, "'" + escape_text(call.expression) + "', " + error.to_string()}, kExitUsage);
 }
@@ -64,6 +68,7 @@ int print_next(const Options& options, const CronCall& call) {
   if (!cron && !cron.error().never_fires) return refuse(options, call, cron.error());
   const Result<Question> question = question_of(call, cron ? cron->zone() : std::string{});
   if (!question) return report(options, question.error(), kExitUsage);
+  if (cron) warn(*cron);
   json::array instants;
   bool ended = !cron;
   WallTime at = question->from;
@@ -99,6 +104,7 @@ int print_next(const Options& options, const CronCall& call) {
 int print_words(const Options& options, const CronCall& call) {
   const Result<Cron, CronError> cron = parse(call);
   if (!cron) return refuse(options, call, cron.error());
+  warn(*cron);
   if (options.json) {
     print(json_text(json::object{
               {"expression", visible_text(call.expression)}, {"dialect", to_string(cron->dialect())}, {"words", cron->explain()}}) +

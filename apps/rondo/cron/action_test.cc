@@ -55,7 +55,22 @@ TEST(CronCommand, TheRuleForDaylightSavingTimeIsChosen) {
   EXPECT_EQ(cron(words + "vixie").out, "2024-03-31T01:00:00Z\n");
   EXPECT_EQ(cron(words + "quartz").out, "2024-04-01T00:30:00Z\n");
   EXPECT_EQ(cron(words + "spring").out, "2024-04-01T00:30:00Z\n");
+  EXPECT_EQ(cron(words + "systemd").out, "2024-04-01T00:30:00Z\n");
   EXPECT_EQ(cron(words + "lunar").code, 2);
+}
+
+TEST(CronCommand, AStepWithoutEffectIsWarnedOf) {
+  const Said next = cron("next '*/90 * * * *' --from 2024-03-30T00:00:00Z --count 2");
+  EXPECT_EQ(next.code, 0);
+  EXPECT_EQ(next.out, "2024-03-30T01:00:00Z\n2024-03-30T02:00:00Z\n");
+  EXPECT_EQ(next.errors, "rondo: warning: the step 90 of the minute reaches no second value, so '*/90' is only 0\n");
+  EXPECT_EQ(cron("explain '*/90 * * * *'").errors, next.errors);
+}
+
+TEST(CronCommand, AnExpressionOfKubernetesMayNameItsZone) {
+  const std::string tail = " --zone Asia/Tokyo --dst spring --from 2024-03-30T12:00:00Z --count 1";
+  EXPECT_EQ(cron("next 'CRON_TZ=Europe/Berlin 30 2 ? * *'" + tail).out, "2024-04-01T00:30:00Z\n");
+  EXPECT_EQ(cron("next '@every 1h30m'" + tail).out, "2024-03-30T13:30:00Z\n");
 }
 
 TEST(CronCommand, TenInstantsFromNowAreTheDefault) {

@@ -1,4 +1,4 @@
-// Cron: a calendar expression in one of five dialects, checked and compiled. It returns its next instant in a time zone, and itself in
+// Cron: a calendar expression in one of six dialects, checked and compiled. It returns its next instant in a time zone, and itself in
 // words. A value without a clock: the result depends only on the expression, the zone, the rule and the instant.
 #pragma once
 
@@ -23,9 +23,10 @@ enum class CronDialect {
   Unix,         // minute hour day month weekday; either of day and weekday matches, as in Vixie cron.
   UnixSeconds,  // The same with a second in front.
   Systemd,      // [weekdays] [date] [time] [zone], as in systemd.time(7).
+  Robfig,       // [CRON_TZ=zone] minute hour day month weekday, or @every DURATION: robfig/cron v3 for Go, which Kubernetes uses.
 };
 
-/// "quartz", "spring", "unix", "unix6" or "systemd".
+/// "quartz", "spring", "unix", "unix6", "systemd" or "robfig".
 std::string_view to_string(CronDialect dialect) noexcept;
 /// Empty for a name that is none of these.
 std::optional<CronDialect> dialect_of(std::string_view name) noexcept;
@@ -40,11 +41,13 @@ enum class DstRule {
   Vixie,
   // A skipped local time does not fire; a repeated one fires the second time only, so one hour of frequent firings is lost.
   Quartz,
-  // A skipped local time does not fire; a repeated one fires each time.
+  // A skipped local time does not fire; a repeated one fires each time. That of robfig/cron, too.
   Spring,
+  // A skipped local time does not fire; a repeated one fires the first time only, so one hour of frequent firings is lost.
+  Systemd,
 };
 
-/// "vixie", "quartz" or "spring".
+/// "vixie", "quartz", "spring" or "systemd".
 std::string_view to_string(DstRule rule) noexcept;
 /// Empty for a name that is none of these.
 std::optional<DstRule> dst_rule_of(std::string_view name) noexcept;
@@ -65,13 +68,17 @@ class Cron {
   /// expression that no day of the years 1970 to 2261 satisfies. O(length), at most 100 us.
   static Result<Cron, CronError> parse(std::string_view text, CronDialect dialect);
   /// Detects the dialect: macros and five fields are unix; seven fields, and six with '?', are quartz; other six fields are spring, and an
-  /// error where unix6 would mean something else; texts with systemd's words or with ':' are systemd.
+  /// error where unix6 would mean something else; texts with systemd's words or with ':' are systemd; CRON_TZ=, the macro for "every", and
+  /// '?' in five fields are robfig.
   static Result<Cron, CronError> parse(std::string_view text);
 
   const std::string& text() const noexcept { return text_; }
   CronDialect dialect() const noexcept { return dialect_; }
-  /// The zone that the expression names, which precedes that of the schedule; empty if it names none. Only systemd's expressions can.
+  /// The zone that the expression names, which precedes that of the schedule; empty if it names none. Systemd's expressions and robfig's
+  /// can.
   const std::string& zone() const noexcept { return zone_; }
+  /// What is probably not meant, such as a step that reaches no second value ("*/90" of minutes is hourly); empty if nothing is.
+  const std::string& warning() const noexcept;
   /// The expression in words: "at 02:30, on Monday to Friday".
   std::string explain() const;
 

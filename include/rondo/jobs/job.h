@@ -46,7 +46,7 @@ struct ScheduleText {
   std::string dialect = {};
   /// A name of the tz database; empty: UTC.
   std::string zone = {};
-  /// "vixie", "quartz" or "spring"; empty: vixie.
+  /// "vixie", "quartz", "spring" or "systemd"; empty: vixie.
   std::string dst = {};
   /// No firing before 'from', and none from 'until' on.
   std::optional<WallTime> from = {};
