@@ -51,8 +51,9 @@ struct Command {
   std::vector<Option> options = {};
   unsigned answered_by = Nobody;  // A mask of Answerers; 0: the program answers without any of them.
   std::vector<Example> examples = {};
-  std::vector<Command> commands = {};  // If not empty, one of these must follow.
-  bool hidden = false;                 // For scripts: not listed in the help.
+  std::vector<Command> commands = {};           // If not empty, one of these must follow.
+  bool hidden = false;                          // For scripts: not listed in the help.
+  std::vector<std::string_view> meant_by = {};  // Names that it has in other programs: an error suggests it.
 };
 
 /// A name and its meaning: an exit code, an environment variable, a file.

@@ -465,7 +465,8 @@ TEST_F(AsyncJobs, AnAbsentHandlerIsAFactThatRunsWaitFor) {
   const std::int64_t run = trigger("copy");
   trigger("other");
   ASSERT_TRUE(becomes([this] { return runtime->awaited_facts() == 1 && jobs->stats().pending == 1; }));
-  EXPECT_THAT(runs("other"), ElementsAre("failed this program has no handler 'none'"));
+  EXPECT_THAT(runs("other"), ElementsAre("failed this program has no handler 'none'; the command 'none' of a worker is the handler "
+                                         "'command/none'"));
   const Why why = runtime->why("JOB_RUN_8", "copy#" + std::to_string(run));
   ASSERT_EQ(why.chain.size(), 1U);
   EXPECT_EQ(why.chain[0].facts[0].to_string(), "job-handler:command/backup");

@@ -83,7 +83,10 @@ std::string Jobs::Parts::no_handler(std::string_view name) const {
     std::string text;
     if (call_out([&] { text = reason(name); }).ok()) return text;  // Otherwise of no use to the reader of `rondo why`.
   }
-  return "this program has no handler '" + std::string{name} + "'";
+  const std::string text = "this program has no handler '" + std::string{name} + "'";
+  if (awaited_handlers.empty() || name.find('/') != std::string_view::npos) return text;
+  const std::string& prefix = awaited_handlers.front().first;
+  return text + "; the command '" + std::string{name} + "' of a worker is the handler '" + prefix + std::string{name} + "'";
 }
 
 Outcome Jobs::Parts::wait_for_handler(LiveRun& live) {

@@ -477,6 +477,8 @@ std::string unknown_word(std::span<const char* const> words) {
     if (found == nullptr) {
       std::vector<std::string_view> names;
       for (const manual::Command& one : next) {
+        if (std::ranges::find(one.meant_by, word) != one.meant_by.end())
+          return "unknown command '" + std::string{word} + "'; did you mean '" + std::string{one.name} + "'?";
         if (!one.hidden) names.push_back(one.name);
       }
       return "unknown command '" + std::string{word} + "'" + did_you_mean(word, names);
