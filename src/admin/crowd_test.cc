@@ -1,6 +1,7 @@
 // The admin socket against hostile callers: idle connections, frames that arrive slowly, readers that do not read, a removed file. Method:
 // a real socket; the hostile callers are raw descriptors of the caller's thread. Goal: a request is always answered, the memory that
 // callers hold is bounded, and each cut is counted and reported.
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -118,6 +119,65 @@ TEST_F(AdminCrowd, WithoutDescriptorsTheOwnerIsToldAndTheCallerIsAcceptedLater) 
   });
   EXPECT_THAT(notices, ElementsAre(Kind::NotAccepted));
   EXPECT_EQ(server->stats().accepted, 3U);
+}
+
+/// The admin socket with few descriptors. Those of the callers, which are in this process, have high numbers and do not count.
+class AdminCrowdOfFewDescriptors : public AdminCrowd {
+ protected:
+  static constexpr int kHigh = 500;
+  AdminCrowdOfFewDescriptors() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    for (int i = 0; i < 100; ++i) {
+      const UniqueFd low{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+      callers.emplace_back(::fcntl(low.get(), F_DUPFD_CLOEXEC, kHigh));
+    }
+  }
+  ~AdminCrowdOfFewDescriptors() override { limit(before_.rlim_cur); }
+  void limit(rlim_t descriptors) const {
+    const rlimit now{descriptors, before_.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &now), 0);
+  }
+  /// The limit with which so many descriptors are free.
+  static rlim_t limit_for(int free) {
+    int number = 0;
+    for (; free > 0; ++number) free -= ::fcntl(number, F_GETFD) < 0 ? 1 : 0;
+    return static_cast<rlim_t>(number);
+  }
+  /// All but the last caller connect and say nothing. The last one asks. Returns its answer.
+  std::string answer_beside_idle_callers() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    options.path.copy(address.sun_path, sizeof address.sun_path - 1);
+    for (const UniqueFd& caller : callers)
+      EXPECT_EQ(::connect(caller.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    say(callers.back(), request_of(R"({"id":1,"command":"version"})"));
+    char buffer[4096];
+    const ssize_t got = ::recv(callers.back().get(), buffer, sizeof buffer, 0);
+    return {buffer, static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+  }
+  std::vector<UniqueFd> callers;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(AdminCrowdOfFewDescriptors, CallersHaveAtMostHalfOfThem) {
+  limit(84);
+  with_caller([this] { EXPECT_THAT(answer_beside_idle_callers(), HasSubstr("testd")); });
+  EXPECT_EQ(server->stats().refused_connections, 0U);
+  EXPECT_EQ(server->stats().accepted, 100U);
+  EXPECT_GE(server->stats().displaced, 100U - 84U / 2U);
+  EXPECT_THAT(notices, testing::Each(Kind::Displaced));
+}
+
+TEST_F(AdminCrowdOfFewDescriptors, AnIdleCallerGivesItsDescriptorToOneThatAsks) {
+  with_caller([this] {
+    limit(limit_for(8));
+    EXPECT_THAT(answer_beside_idle_callers(), HasSubstr("testd"));
+    EXPECT_THAT(last_words(callers.front()), HasSubstr("the program has no descriptors left"));
+  });
+  EXPECT_EQ(server->stats().accepted, 100U);
+  EXPECT_THAT(notices, testing::Each(Kind::Displaced)) << "no caller had to wait until another one was too slow";
 }
 
 TEST_F(AdminCrowd, TenThousandConnectionsThatSayNothingLockNobodyOut) {

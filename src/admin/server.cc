@@ -1,6 +1,8 @@
 // The listening end: the socket file, accepting callers, and the lifetimes of connections.
 #include "rondo/admin/server.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,6 +30,15 @@ constexpr Duration kCheckPeriod = 1s;
 constexpr Duration kCheckPeriodLeast = 10ms;
 /// Callers accepted in one turn. Each of them gets turns before it is the oldest connection without a request.
 constexpr std::uint32_t kAcceptsPerTurn = 8;
+/// Callers may have at most half of the descriptors of the process: the rest is for its own work.
+AdminServerOptions within_descriptors(AdminServerOptions options) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return options;
+  const std::size_t half = descriptors.rlim_cur / 2;
+  options.connections = std::min(options.connections, std::max<std::size_t>(half - std::min(half, options.reserved), 1));
+  return options;
+}
+
 /// The file mode when the caller's groups decide about access, so that the kernel's file rights let all callers connect.
 constexpr unsigned kAnybody = 0666;
 
@@ -122,7 +133,13 @@ class AdminServer::Listener final : public Source, public AdminHost {
 
  private:
   void accept_one() {
-    UniqueFd fd{::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    const auto accepted = [this] { return UniqueFd{::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)}; };
+    take_spare();
+    UniqueFd fd = accepted();
+    if (!fd && (errno == EMFILE || errno == ENFILE) && spare_) {
+      spare_.reset();
+      fd = accepted();
+    }
     if (!fd) {
       if (errno == EINTR || errno == ECONNABORTED) return;
       acceptable_ = false;
@@ -145,8 +162,18 @@ class AdminServer::Listener final : public Source, public AdminHost {
     }
   }
 
+  /// Without the spare descriptor there is no descriptor left.
   bool has_place(const Caller& caller) const {
-    return counted.connections < options.connections + (caller.is_privileged ? options.reserved : 0);
+    return spare_ && counted.connections < options.connections + (caller.is_privileged ? options.reserved : 0);
+  }
+
+  void take_spare() {
+    if (!spare_) spare_ = UniqueFd{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  }
+
+  std::string what_is_used_up() const {
+    if (!spare_) return "the program has no descriptors left";
+    return "all " + std::to_string(options.connections) + " connections of the admin socket are in use";
   }
 
   /// Closes a connection without a request under way, if there is one.
@@ -161,9 +188,8 @@ class AdminServer::Listener final : public Source, public AdminHost {
     const std::optional<std::size_t> chosen = slot_to_give_up(slots, newcomer, scheduler_.now(), options.yield);
     if (!chosen) return false;
     const char* const why = slots[*chosen].is_answered ? "your user had the most of them" : "this one had no request under way";
-    taken[*chosen]->cut(AdminNotice::Kind::Displaced,
-                        {StatusCode::ResourceExhausted,
-                         "all " + std::to_string(options.connections) + " connections of the admin socket are in use, and " + why});
+    taken[*chosen]->cut(AdminNotice::Kind::Displaced, {StatusCode::ResourceExhausted, what_is_used_up() + ", and " + why});
+    take_spare();
     return has_place(newcomer);
   }
 
@@ -189,8 +215,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
 
   void refuse(int fd, const Caller& caller) {
     ++counted.refused_connections;
-    send_away(
-        fd, {StatusCode::ResourceExhausted, "all " + std::to_string(options.connections) + " connections of the admin socket are in use"});
+    send_away(fd, {StatusCode::ResourceExhausted, what_is_used_up()});
     notices_.note(AdminNotice::Kind::Refused, caller, {}, scheduler_.now());
     arm_timer();
   }
@@ -248,6 +273,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
   const BulkSinkFactory make_sink_;
   AdminNotices notices_;
   SocketFile socket_;
+  UniqueFd spare_;        // Makes room for a caller when there is no other descriptor, so that an idle connection can be closed for it.
   bool is_lost_ = false;  // The file is missing, and the last attempt to make it again failed.
   bool acceptable_ = false;
   bool retry_accept_ = false;
@@ -262,7 +288,7 @@ AdminServer::~AdminServer() = default;
 
 Result<std::unique_ptr<AdminServer>> AdminServer::open(Scheduler& scheduler, const CommandRegistry& commands, AdminServerOptions options,
                                                        BulkSinkFactory make_sink) {
-  auto listener = std::make_unique<Listener>(scheduler, commands, std::move(options), std::move(make_sink));
+  auto listener = std::make_unique<Listener>(scheduler, commands, within_descriptors(std::move(options)), std::move(make_sink));
   if (const Status started = listener->start(); !started.ok()) return failure(started.with_context("admin socket"));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(listener)));
 }

@@ -14,7 +14,8 @@ namespace rondo::limits {
 /// `Session.BytesThatAreNoFrameAreAnsweredOnceAndEndTheSession`.
 inline constexpr std::size_t kAdminFrameBytes = 4 * 1024 * 1024;
 
-/// Connections of the admin socket: enough for people and a few programs.
+/// Connections of the admin socket: enough for people and a few programs. At most half of the descriptors of the process, with
+/// kAdminReserved.
 /// Reached: a new connection replaces one that has no request in progress; if all have, it replaces the oldest of the user with the most
 /// connections, for a user who has at least two fewer; otherwise it gets an error and is closed. Figure: `stats.admin.gave_way`,
 /// `stats.admin.refused_connections`. Test: `AdminCrowd.SixtyFourIdleConnectionsLockNobodyOut`,
