@@ -49,6 +49,15 @@ TEST_F(RedisMixing, TheEmptyKeyOfAStockProducerIsASetWithoutFields) {
   EXPECT_EQ(server().command({"EXISTS", "_T"}), "1") << "nobody's, as with a stock consumer";
 }
 
+TEST_F(RedisMixing, AFieldWithoutANameOfAStockProducerIsHandedOutAndOursAreRefused) {
+  server().command({"HSET", "_T:k", "", "1", "a", "2"});
+  server().command({"SADD", "T_KEY_SET", "k"});
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k =1 a=2"));
+  EXPECT_EQ(server().command({"HGET", "T:k", ""}), "1") << "and it is in the row";
+  EXPECT_EQ(driver().store().write("T", Change::set("k", {{"", "1"}})).code(), StatusCode::InvalidArgument);
+}
+
 TEST_F(RedisMixing, AnUnknownOperationCostsNoOtherEntryOfAQueue) {
   server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "a", R"(["x","1"])", "SSET", "b", "[]", "Sfrobnicate", "c", "[]", "?", "d",
                     R"(["x","4"])", "SSET"});
@@ -79,6 +88,53 @@ TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockC
   EXPECT_EQ(server().command({"HGET", "Q:k", "v"}), "2") << "not written over with what is older";
 }
 
+// A consumer takes part of a batch. What it dealt with is not given again, and what it took last is.
+TEST_F(RedisMixing, AQueuesEntryThatWasDealtWithIsNotGivenAgainToTheNextProcess) {
+  const auto serve = [](StoreDriver& ours) {
+    declare(ours, "Q", TableKind::Queue);
+    return subscribe(ours, "Q");
+  };
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "a", R"(["v","1"])", "SSET", "b", "[]", "?", "c", R"(["v","3"])", "SSET", "d",
+                    R"(["v","4"])", "SSET", "e", R"(["v","5"])", "SSET"});
+  {
+    StoreDriver ours(quick_options());
+    const auto consumer = serve(ours);
+    ASSERT_TRUE(ours.run_until([&consumer] { return !consumer->empty(); }));
+    EXPECT_THAT(take(*consumer, 1), ElementsAre("SET a v=1"));
+    ours.settle();
+    EXPECT_THAT(take(*consumer, 2), ElementsAre("SET c v=3", "SET d v=4")) << "it came for more: the first entry is dealt with";
+    ours.settle();
+  }
+  {
+    StoreDriver next(quick_options());
+    const auto consumer = serve(next);
+    ASSERT_TRUE(next.run_until([&consumer] { return !consumer->empty(); }));
+    EXPECT_THAT(take(*consumer, 1), ElementsAre("SET c v=3"));
+    EXPECT_THAT(take(*consumer, 1), ElementsAre("SET d v=4"));
+    EXPECT_THAT(take(*consumer, 1), ElementsAre("SET e v=5")) << "three takes in one turn";
+    next.settle();
+  }
+  StoreDriver last(quick_options());
+  const auto consumer = serve(last);
+  EXPECT_THAT(take_all(last, *consumer), ElementsAre("SET e v=5"));
+  EXPECT_THAT(take(*consumer), testing::IsEmpty());
+  last.settle();
+  EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@Q"}), "0");
+}
+
+TEST_F(RedisMixing, AQueuesBatchThatWasDealtWithWhileAPopIsOutstandingDoesNotStayInFlight) {
+  const auto consumer = subscribe(driver(), "Q");
+  write(driver(), "Q", Change::set("k", {{"v", "1"}}));
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k v=1"));
+  const Instant later = driver().clock().now() + 1ms;  // A notification right after a pop only requests the count.
+  driver().run_until([&] { return driver().clock().now() >= later; });
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  while (driver().scheduler().run_until_idle() == 0) driver().scheduler().wait(driver().clock().now() + 20ms);
+  EXPECT_THAT(take(*consumer), testing::IsEmpty()) << "the pop is on its way";
+  driver().settle();
+  EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@Q"}), "0");
+}
+
 // The same for a Staged table: a Delete that one of our processes has applied is not delivered again to the next one.
 TEST_F(RedisMixing, AStagedDeleteThatWasDealtWithIsNotToldAgainToTheNextProcess) {
   const auto serve = [](StoreDriver& ours) {
@@ -100,6 +156,59 @@ TEST_F(RedisMixing, AStagedDeleteThatWasDealtWithIsNotToldAgainToTheNextProcess)
   const auto consumer = serve(next);
   EXPECT_THAT(take_all(next, *consumer), testing::IsEmpty());
   EXPECT_EQ(next.store().stats().recovered, 0U);
+}
+
+// The rows of a batch that was renamed are read after the pop. Here the next pop deletes them in between.
+TEST_F(RedisMixing, AStagedRowThatIsDeletedBeforeItIsReadIsToldGoneOnce) {
+  redis_kit::RedisProxy proxy(server().address());
+  RedisStoreOptions options = quick_options();
+  options.address = proxy.address();
+  options.answer_timeout = 60s;
+  options.pop_batch = 8;
+  StoreDriver ours(options);
+  declare(ours, "T");
+  for (int i = 0; i < 40; ++i) {
+    server().command({"HSET", "_T:" + std::to_string(i), "v", "1"});
+    server().command({"SADD", "T_KEY_SET", std::to_string(i)});
+  }
+  const auto consumer = subscribe(ours, "T", {.standing_rows = false});
+  ASSERT_TRUE(ours.run_until([&ours] { return ours.store().stats().popped == 16; }));
+  ours.settle();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToClient);
+  EXPECT_EQ(take(*consumer, 8).size(), 8U);
+  const auto is_waiting = [this](const char* count) { return server().command({"SCARD", "T_KEY_SET"}) == count; };
+  ASSERT_TRUE(ours.run_until([&] { return is_waiting("16"); })) << "the third pop's answer is on the way";
+  const std::vector<std::string> unread =
+      server().list({"EVAL", "return cmsgpack.unpack(redis.call('HGET', KEYS[1], '3'))[1]", "1", "RONDO_INFLIGHT@T"});
+  ASSERT_EQ(unread.size(), 8U);
+  server().command({"DEL", "T_KEY_SET"});  // Of what waits, the next pop takes these Deletes.
+  for (const std::string& key : unread) {
+    EXPECT_EQ(server().command({"EXISTS", "T:" + key}), "1") << "renamed";
+    server().command({"SADD", "T_DEL_SET", key});
+    server().command({"SADD", "T_KEY_SET", key});
+  }
+  EXPECT_EQ(take(*consumer, 8).size(), 8U);
+  ASSERT_TRUE(ours.run_until([&] { return is_waiting("0"); }));
+  proxy.stall(redis_kit::RedisProxy::Direction::ToClient, false);
+  std::vector<std::string> deletes;
+  for (const std::string& key : unread) deletes.push_back("DEL " + key);
+  EXPECT_THAT(take_all(ours, *consumer), testing::UnorderedElementsAreArray(deletes));
+}
+
+TEST_F(RedisMixing, AStagedRowThatWasSetAndDeletedInBatchesInFlightIsToldGoneOnce) {
+  {
+    StoreDriver ours(quick_options());
+    declare(ours, "S");
+    const auto consumer = subscribe(ours, "S");
+    set(ours, "S", "k", {{"v", "1"}});
+    ASSERT_TRUE(ours.run_until([&ours] { return ours.store().stats().popped == 1; }));
+    write(ours, "S", Change::remove("k"));
+    ASSERT_TRUE(ours.run_until([&ours] { return ours.store().stats().popped == 2; }));
+  }
+  StoreDriver next(quick_options());
+  declare(next, "S");
+  const auto consumer = subscribe(next, "S");
+  EXPECT_THAT(take_all(next, *consumer), ElementsAre("DEL k"));
 }
 
 TEST_F(RedisMixing, AWatchedKeyThatGoesAsQuicklyAsItCameIsNotToldGoneTwice) {

@@ -32,6 +32,15 @@ void QueueSubscription::write_count() {
   link().commands.out().command({"EVAL", "return math.floor(redis.call('LLEN', KEYS[1]) / 3)", "1", keys().queue});
 }
 
+bool QueueSubscription::write_keep(std::uint64_t number, std::size_t left) {
+  Commands& out = link().commands.out();
+  const std::string& fence = link().fence;
+  out.begin(fence.empty() ? 7 : 8).word("EVAL").word(kKeepQueue).word(fence.empty() ? "1" : "2").word(keys().inflight);
+  if (!fence.empty()) out.word(kLeaseKey);
+  out.word(fence).number(number).number(left);
+  return true;
+}
+
 void QueueSubscription::read_popped(const Reply& content, Batch& batch) {
   const std::span<const Reply> items = content.items();
   for (std::size_t i = 0; i + 2 < items.size(); i += 3) {
@@ -43,6 +52,7 @@ void QueueSubscription::read_popped(const Reply& content, Batch& batch) {
     }
     Entry& entry = batch.entries.emplace_back();
     entry.key = items[i].text();
+    entry.left = items.size() / 3 - i / 3 - 1;
     entry.deleted = change->op() == ChangeOp::Delete;
     if (!entry.deleted) entry.change = std::move(*change);
     // As in SONiC's script, the letter decides what happens to the row, even if the word after it means something else.

@@ -14,6 +14,7 @@ class QueueSubscription final : public SingleConsumerSubscription {
   void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;
   void write_recover(std::span<const std::string> fields) override;
   void write_count() override;
+  bool write_keep(std::uint64_t number, std::size_t left) override;
   const Shape& popped_shape() const override { return shape::kPoppedQueue; }
   const Shape& recovered_shape() const override { return shape::kRecoveredQueue; }
   void read_popped(const Reply& content, Batch& batch) override;

@@ -55,12 +55,13 @@ namespace rondo::redis {
 /// Pops a batch of a Staged table.
 ///
 /// KEYS: pending set, deleted set, in-flight hash; with a fence the lease. ARGV: row prefix, staging prefix, most keys, number of this
-/// batch, most bytes, "1" to rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, the value of the
-/// lease, then the numbers of batches that were acknowledged.
+/// batch, most bytes, "1" to rename staged hashes that become new rows, most seconds, "0", "1" or "2" (see below), the value of the
+/// lease, then the numbers of batches that were acknowledged. ARGV[8] is "0" to answer with the fields that were set, "1" with whole rows,
+/// "2" with whole rows of which the caller reads those that have further fields: a read by the caller costs the server less than one here.
 ///
-/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}. "What was set" is a list of fields and values. It is the
-/// number 1 for a new row that the caller must read, and nil if nothing was set. With whole rows, the row's fields that were not set
-/// precede the others, and they count as bytes, too.
+/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}. "What was set" is a list of fields and values. It is a
+/// number if the caller must read the row: 1 for a new row, 2 for an existing one. It is nil if nothing was set. Further fields of a whole
+/// row count as bytes, too.
 ///
 /// A batch ends with the key whose fields exceed the bytes or the time; the keys behind it wait again. The time is checked at every eighth
 /// key and after each large one (an eighth of the bytes). A renamed hash is not read here. Each name or value counts 32 bytes more than its
@@ -95,19 +96,19 @@ local function count(fields)
   bytes = bytes + 32 * #fields
   for f = 1, #fields do bytes = bytes + #fields[f] end
 end
-local function over(row, fields)
-  local old = try('HGETALL', row)
-  if old.err or #old == 0 then return fields end
-  count(old)
-  local named, all, a = {}, {}, 0
-  for f = 1, #fields, 2 do named[fields[f]] = true end
-  for f = 1, #old, 2 do
-    if not named[old[f]] then
-      all[a + 1], all[a + 2] = old[f], old[f + 1]
-      a = a + 2
-    end
+local function overlay(row, fields)
+  for f = 1, #fields, 2000 do
+    if type(try('HSET', row, unpack(fields, f, math.min(f + 1999, #fields)))) == 'table' then return false end
   end
-  for f = 1, #fields do all[a + f] = fields[f] end
+  return #fields > 0
+end
+local function whole(row, fields)
+  local size = try('HLEN', row)
+  if type(size) == 'table' or 2 * size <= #fields then return fields end
+  if ARGV[8] == '2' then return 2 end
+  local all = try('HGETALL', row)
+  if all.err then return fields end
+  count(all)
   return all
 end
 local hits, misses, most, kept, broken = 0, 0, tonumber(ARGV[5]), #keys, nil
@@ -139,8 +140,8 @@ for i, key in ipairs(keys) do
     end
     if #fields > 0 or deleted == 0 then
       set = fields
-      if ARGV[8] == '1' and deleted == 0 then set = over(row, fields) end
-      rows[#rows + 1], sets[#sets + 1] = row, fields
+      if deleted == 1 or not overlay(row, fields) then rows[#rows + 1], sets[#sets + 1] = row, fields end
+      if deleted == 0 and ARGV[8] ~= '0' then set = whole(row, fields) end
     end
   end
   out[n + 1], out[n + 2], out[n + 3] = key, deleted, set or false
@@ -311,6 +312,17 @@ return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out, damaged, seen}
 /// were.
 inline constexpr std::string_view kAcknowledge = RONDO_LUA_FENCE(2, 1) R"lua(
 return redis.call('HDEL', KEYS[1], unpack(ARGV, 2))
+)lua";
+
+/// Shortens a batch in flight of a Queue: the entries that its consumer has dealt with go. KEYS: in-flight hash; with a fence the lease.
+/// ARGV: the value of the lease, the number of the batch, how many of its last entries stay. Answer: 0.
+inline constexpr std::string_view kKeepQueue = RONDO_LUA_FENCE(2, 1) RONDO_LUA_BATCH R"lua(
+local packed = redis.call('HMGET', KEYS[1], ARGV[2])[1]
+local content = packed and batch(KEYS[1], ARGV[2], packed)
+if content and #content > 3 * ARGV[3] then
+  redis.call('HSET', KEYS[1], ARGV[2], cmsgpack.pack({unpack(content, #content - 3 * ARGV[3] + 1)}))
+end
+return 0
 )lua";
 
 /// Applies a Queue's entries to its rows. KEYS: the lease. ARGV: its value; then for each entry the row's key, the number of words of

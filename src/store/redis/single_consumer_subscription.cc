@@ -1,6 +1,8 @@
 #include "store/redis/single_consumer_subscription.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "rondo/base/assert.h"
 #include "store/redis/scripts.h"
@@ -40,7 +42,7 @@ void SingleConsumerSubscription::offline() {
   acknowledged_.clear();
   broke_off();
   pops_ = 0;
-  online_ = recovering_ = counting_ = ready_ = false;
+  online_ = recovering_ = counting_ = keeping_ = ready_ = false;
   trouble_ = {};
   forget_types();
 }
@@ -74,6 +76,7 @@ void SingleConsumerSubscription::send_requests() {
     if (!recovering_) send_recover();
     return;
   }
+  acknowledge_part();
   go_beside_pops();
   if (goes_before_pops()) return;
   const std::size_t fetched = fetched_ahead();
@@ -99,8 +102,8 @@ void SingleConsumerSubscription::send_pop() {
   });
 }
 
-/// Called when the consumer wants more and there is nothing, so that no pop will carry the numbers. The next process would apply a batch
-/// that stays in flight again, over newer writes of other consumers.
+/// Called when nothing waits for the consumer, so that no pop may carry the numbers. The next process would apply a batch that stays in
+/// flight again, over newer writes of other consumers.
 void SingleConsumerSubscription::acknowledge() {
   if (done_.empty() || !link().up || !is_open() || !ready_ || pops_ > 0) return;
   Commands& out = link().commands.out();
@@ -118,6 +121,24 @@ void SingleConsumerSubscription::acknowledge() {
     if (!reply.is_error()) return;
     done_.insert(done_.end(), sent.begin(), sent.end());
     if (reply.text().starts_with("FENCED")) link().on_fenced();
+  });
+}
+
+/// One request at a time: the server rewrites the batch, and a later request includes the earlier ones.
+void SingleConsumerSubscription::acknowledge_part() {
+  if (done_part_.number == 0 || keeping_) return;
+  const Part sent = done_part_;
+  if (!write_keep(sent.number, sent.left)) {
+    done_part_ = {};
+    return;
+  }
+  keeping_ = true;
+  ask(1, shape::kCount, [this, sent](const Reply& reply) {
+    keeping_ = false;
+    if (reply.text().starts_with("FENCED")) return link().on_fenced();
+    if (reply.is_error()) return;  // tick() sends it again.
+    if (done_part_ == sent) done_part_ = {};
+    acknowledge_part();
   });
 }
 
@@ -174,7 +195,9 @@ void SingleConsumerSubscription::popped(const Reply& reply, std::uint64_t number
     } else {
       done_.push_back(number);  // All entries were malformed. No consumer will take the batch, so it need not stay in flight.
     }
-    return send_requests();
+    send_requests();
+    if (waiting_.empty()) acknowledge();  // The consumer came for more while this pop was outstanding.
+    return;
   }
   stats().popped += coming_.back().entries.size();
   read_rows(coming_.back());
@@ -260,10 +283,23 @@ void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
           entry.deleted = true;  // The row was deleted in the meantime.
         }
         if (--found->unread > 0) return;
+        leave_out_gone(found);
         hand_over();
         send_requests();
       },
       true);
+}
+
+/// A later batch has deleted a row that was gone when it was read. That batch alone reports it, so that no Delete is delivered twice. Every
+/// pop that the server executed before these reads is in coming_. A row that another program deleted has no later batch.
+void SingleConsumerSubscription::leave_out_gone(std::deque<Batch>::iterator read) {
+  const auto is_gone = [](const Entry& entry) { return entry.unread && !entry.change.record(); };
+  if (std::ranges::none_of(read->entries, is_gone)) return;
+  std::set<std::string_view> later;
+  for (auto batch = std::next(read); batch != coming_.end(); ++batch) {
+    for (const Entry& entry : batch->entries) later.insert(entry.key);
+  }
+  for (Entry& entry : read->entries) entry.left_out = entry.left_out || (is_gone(entry) && later.contains(entry.key));
 }
 
 void SingleConsumerSubscription::hand_over() {
@@ -281,8 +317,8 @@ void SingleConsumerSubscription::hand_over() {
       const bool set = static_cast<bool>(entry.change.record());
       if (set) note_type(entry.key, false);
       const Instant came = was_read ? Instant{} : now;
-      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false, was_read, came});
-      if (set) waiting_.push_back({std::move(entry.change), false, false, was_read, came});
+      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false, was_read, entry.left, came});
+      if (set) waiting_.push_back({std::move(entry.change), false, false, was_read, entry.left, came});
       ++waiting_entries_;
       if (was_read) ++waiting_read_;
     }
@@ -369,6 +405,7 @@ std::size_t SingleConsumerSubscription::take(std::size_t max, std::vector<Change
   // A consumer that takes more has dealt with what it took before.
   done_.insert(done_.end(), taken_.begin(), taken_.end());
   taken_.clear();
+  if (taken_part_.number != 0) done_part_ = std::exchange(taken_part_, {});
   const std::size_t before = out.size();
   for (std::size_t entries = 0; entries < max && !waiting_.empty(); ++entries) {
     bool with_next = true;
@@ -379,6 +416,9 @@ std::size_t SingleConsumerSubscription::take(std::size_t max, std::vector<Change
       if (front.ends_batch) {
         taken_.push_back(handing_out_.front());
         handing_out_.pop_front();
+        taken_part_ = {};
+      } else if (!front.was_read) {
+        taken_part_ = {.number = handing_out_.front(), .left = front.left};
       }
       out.push_back(std::move(front.change));
       waiting_.pop_front();

@@ -46,7 +46,8 @@ class SingleConsumerSubscription : public RemoteSubscription {
     bool left_out = false;  // The entry is not delivered.
     bool sets_row = false;  // Queue: what happens to the row when the entry is handed out.
     bool removes_row = false;
-    Change change;  // An empty record: the entry is only a Delete.
+    std::size_t left = 0;  // Queue: the entries behind it in the batch in flight.
+    Change change;         // An empty record: the entry is only a Delete.
   };
   struct Batch {
     std::uint64_t number = 0;  // 0: the batch was read and not popped, and needs no acknowledgement.
@@ -75,6 +76,12 @@ class SingleConsumerSubscription : public RemoteSubscription {
   virtual void read_popped(const Reply& content, Batch& batch) = 0;
   /// Reads batches in flight, in any order.
   virtual std::vector<Batch> read_recovered(const Reply& content) = 0;
+  /// Writes the request to keep only the last 'left' entries of the batch in flight. False: batches of this table are acknowledged whole.
+  virtual bool write_keep(std::uint64_t number, std::size_t left) {
+    static_cast<void>(number);
+    static_cast<void>(left);
+    return false;
+  }
   /// The batch is complete: it may be applied, and is handed out next.
   virtual void complete(Batch& batch) { static_cast<void>(batch); }
   /// While this returns true, no pops are sent. It sends the requests that must precede them.
@@ -114,12 +121,14 @@ class SingleConsumerSubscription : public RemoteSubscription {
   void send_pop();
   void popped(const Reply& reply, std::uint64_t number);
   void acknowledge();
+  void acknowledge_part();
   void send_recover();
   void ask_in_flight();
   void recovered(const Reply& reply);
   void take_recovered();
   void note_damage(const Reply& fields);
   void read_rows(Batch& batch, bool recovered = false);
+  void leave_out_gone(std::deque<Batch>::iterator read);
   void hand_over();
   void learn_pop_size(const Batch& batch);
   std::size_t fetched_ahead() const;
@@ -130,7 +139,14 @@ class SingleConsumerSubscription : public RemoteSubscription {
     bool with_next = false;
     bool ends_batch = false;
     bool was_read = false;
-    Instant came{};  // When its batch was complete here. No time: a row that was read.
+    std::size_t left = 0;  // Entry::left.
+    Instant came{};        // When its batch was complete here. No time: a row that was read.
+  };
+  /// A batch that the consumer has taken in part.
+  struct Part {
+    std::uint64_t number = 0;  // 0: none.
+    std::size_t left = 0;
+    bool operator==(const Part&) const = default;
   };
   std::deque<Waiting> waiting_;
   std::size_t waiting_entries_ = 0;
@@ -143,6 +159,8 @@ class SingleConsumerSubscription : public RemoteSubscription {
   std::deque<std::uint64_t> handing_out_;  // Numbers of the batches in waiting_.
   std::vector<std::uint64_t> taken_;       // Complete batches that the consumer has taken; they count as acknowledged when it takes again.
   std::vector<std::uint64_t> done_;        // To be acknowledged with the next pop.
+  Part taken_part_;                        // Counts as acknowledged when the consumer takes again.
+  Part done_part_;                         // To be acknowledged.
   std::vector<std::uint64_t> acknowledged_;  // Sent with pops whose answer is outstanding.
   std::uint64_t next_number_ = 1;
   std::size_t pop_size_ = 0;
@@ -152,9 +170,10 @@ class SingleConsumerSubscription : public RemoteSubscription {
   bool ready_ = false;  // Recovery is done: pops may be sent.
   bool dirty_ = false;  // The table may have new entries.
   bool counting_ = false;
-  bool stuck_ = false;  // The last pop failed; tick() retries.
-  Status trouble_;      // Why the server refuses pops; they are retried.
-  Instant emptied_;     // When a pop last emptied the table.
+  bool keeping_ = false;  // The acknowledgement of a part is outstanding.
+  bool stuck_ = false;    // The last pop failed; tick() retries.
+  Status trouble_;        // Why the server refuses pops; they are retried.
+  Instant emptied_;       // When a pop last emptied the table.
 };
 
 }  // namespace rondo::redis

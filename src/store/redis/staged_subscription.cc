@@ -11,8 +11,8 @@
 namespace rondo::redis {
 
 namespace {
-/// A pop of fewer keys returns their fields directly, in one round trip.
-constexpr std::size_t kRenameFrom = 32;
+/// A pop of fewer keys returns their rows directly, in one round trip.
+constexpr std::size_t kReadFrom = 32;
 constexpr unsigned kRenamePause = 32;
 
 std::uint64_t number_of(std::string_view text) {
@@ -165,17 +165,17 @@ std::vector<SingleConsumerSubscription::Entry> StagedSubscription::without_fetch
 // --- pops
 
 void StagedSubscription::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
-  const bool rename = renames() && depth() >= kRenameFrom;
+  const bool rename = renames() && depth() >= kReadFrom;
   if (rename_in_ > 0) --rename_in_;
   Commands& out = link().commands.out();
   // A row that the consumer has not seen is delivered whole. Until the table was found empty, any row may be one.
-  const bool whole = rows_ == Rows::Whole || !was_empty();
+  const char* const form = rows_ == Rows::Written && was_empty() ? "0" : depth() < kReadFrom ? "1" : "2";
   const std::string& fence = link().fence;
   out.begin((fence.empty() ? 15 : 16) + done.size()).word("EVAL").word(kPopStaged).word(fence.empty() ? "3" : "4");
   out.word(keys().pending).word(keys().deleted).word(keys().inflight);
   if (!fence.empty()) out.word(kLeaseKey);
   out.word(keys().rows).word(keys().staging).number(max).number(number).number(kPopBytes).word(rename ? "1" : "0").word(kPopSeconds);
-  out.word(whole ? "1" : "0").word(fence);
+  out.word(form).word(fence);
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
@@ -201,7 +201,7 @@ void StagedSubscription::read_popped(const Reply& content, Batch& batch) {
     const Reply& set = items[i + 2];
     if (set.kind() == Reply::Kind::Integer) {
       entry.unread = true;
-      ++renamed;
+      ++(set.integer() == 1 ? renamed : found);
     } else if (set.kind() == Reply::Kind::List) {
       Record record = record_of(entry.key, set);
       entry.change = Change{ChangeOp::Set, record ? std::move(record) : Record::make(entry.key, {})};
