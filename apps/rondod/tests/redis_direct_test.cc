@@ -85,5 +85,15 @@ TEST_F(RondodFedDirectlyOnRedis, WhileTheRowsCannotBeReadTheProducerWaits) {
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
 }
 
+// The first read of the rows comes before the connection, at every start. The log of the server's end shows that earlier troubles are
+// logged.
+TEST_F(RondodFedDirectlyOnRedis, AGoodStartLogsNoTrouble) {
+  start(store);
+  EXPECT_TRUE(becomes([this] { return figures().at("recovered") == true; }));
+  server->stop();
+  EXPECT_TRUE(becomes([this] { return log_text().find("the store has trouble") != std::string::npos; }));
+  EXPECT_THAT(log_text(), testing::Not(testing::HasSubstr("direct tables have trouble")));
+}
+
 }  // namespace
 }  // namespace rondo::daemon

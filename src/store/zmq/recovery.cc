@@ -58,15 +58,18 @@ bool Recovery::stage_next() {
 void Recovery::ask() {
   asked_ = true;
   // scan_written() returns rows as they are written. Its cursor is invalid after a lost connection: on another server it would skip rows.
-  store_.scan_written(options_.tables[table_], page_.next, kPageRows, [this](const Result<RowPage>& page) { answered(page); });
+  const bool is_connected = store_.health().code() != StatusCode::Unavailable;
+  store_.scan_written(options_.tables[table_], page_.next, kPageRows,
+                      [this, is_connected](const Result<RowPage>& page) { answered(page, is_connected); });
 }
 
-void Recovery::answered(const Result<RowPage>& page) {
+void Recovery::answered(const Result<RowPage>& page, bool was_connected) {
   asked_ = false;
   next_ = 0;
   if (!page) {
     page_ = {};
-    if (!std::exchange(reported_, true)) notify(page.error().with_context("reading the rows that were there"));
+    const bool is_trouble = was_connected || page.error().code() != StatusCode::Unavailable;
+    if (is_trouble && !std::exchange(reported_, true)) notify(page.error().with_context("reading the rows that were there"));
     timer_.arm_at(scheduler_.now() + options_.retry);
     return;
   }

@@ -24,7 +24,8 @@ struct RecoveryOptions {
   std::function<Status(std::string_view table, Change row)> stage = {};
   /// Called once, in the turn that staged the last row.
   std::function<void()> on_done = {};
-  /// Called with the reason of a failed read, once per table, and for each row that cannot be staged.
+  /// Called with the reason of a failed read, once per table, and for each row that cannot be staged. A read of a store that is not
+  /// connected, as at every start, is only retried: the store's health() reports that.
   std::function<void(std::string_view table, const Status& why)> on_trouble = {};
 };
 
@@ -43,7 +44,7 @@ class Recovery final : public Source {
 
  private:
   void ask();
-  void answered(const Result<RowPage>& page);
+  void answered(const Result<RowPage>& page, bool was_connected);
   bool stage_next();
   void page_done();
   void notify(const Status& why) const;
