@@ -95,10 +95,10 @@ void SingleConsumerSubscription::send_pop() {
   write_pop(pop_size_, number, done_);
   for (const std::uint64_t done : done_) acknowledged_.push_back(done);
   ++pops_;
-  ask(1, popped_shape(), [this, number, sent = std::exchange(done_, {})](const Reply& reply) {
+  ask(1, popped_shape(), [this, number, asked = pop_size_, sent = std::exchange(done_, {})](const Reply& reply) {
     std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
     if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());  // The server may not have applied the acknowledgements.
-    popped(reply, number);
+    popped(reply, number, asked);
   });
 }
 
@@ -178,13 +178,14 @@ void SingleConsumerSubscription::ask_in_flight() {
 
 // --- answers
 
-void SingleConsumerSubscription::popped(const Reply& reply, std::uint64_t number) {
+void SingleConsumerSubscription::popped(const Reply& reply, std::uint64_t number, std::size_t asked) {
   --pops_;
   if (reply.is_error()) return failed(reply, "a pop");
   trouble_ = {};
   ++stats().pops;
   Batch batch{.number = number, .entries = {}};
   read_popped(reply.items()[1], batch);
+  batch.cut = batch.entries.size() < asked && reply.items()[0].integer() > 0;
   const bool is_empty = batch.entries.empty();
   if (!is_empty) coming_.push_back(std::move(batch));
   note_waiting(reply.items()[0]);
@@ -377,15 +378,21 @@ bool SingleConsumerSubscription::has_fetched(std::string_view key) const {
 }
 
 /// Adapts the pop size to the bytes of the last batch: the rows that the script does not read itself are read with as many commands in a
-/// row. If the batch was well below the limit, the size doubles.
+/// row. A pop that its time ended puts the other keys back, which the next one avoids by asking for fewer. A batch well below the limits
+/// makes the size grow by an eighth.
 void SingleConsumerSubscription::learn_pop_size(const Batch& batch) {
   std::size_t bytes = 0;
   for (const Entry& entry : batch.entries) {
     const Record& record = entry.change.record();
     if (record) bytes += record.bytes() + 64 * record.fields().size();  // Counted as in the script.
   }
-  if (bytes > kPopBytes) pop_size_ = std::max<std::size_t>(1, batch.entries.size() * kPopBytes / bytes);
-  if (bytes < kPopBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
+  if (bytes > kPopBytes) {
+    pop_size_ = std::max<std::size_t>(1, batch.entries.size() * kPopBytes / bytes);
+  } else if (batch.cut) {
+    pop_size_ = std::max({std::size_t{1}, batch.entries.size(), pop_size_ * 3 / 4});  // The server may have been interrupted, once.
+  } else if (bytes < kPopBytes / 4) {
+    pop_size_ = std::min(link().options.pop_batch, pop_size_ + pop_size_ / 8 + 1);
+  }
 }
 
 // --- the consumer

@@ -53,6 +53,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
     std::uint64_t number = 0;  // 0: the batch was read and not popped, and needs no acknowledgement.
     std::vector<Entry> entries;
     std::size_t unread = 0;
+    bool cut = false;  // The pop ended before it had all keys that it asked for.
   };
 
   /// A pop ends with the entry that exceeds this number of bytes, so that no pop holds the server for long.
@@ -119,7 +120,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
 
  private:
   void send_pop();
-  void popped(const Reply& reply, std::uint64_t number);
+  void popped(const Reply& reply, std::uint64_t number, std::size_t asked);
   void acknowledge();
   void acknowledge_part();
   void send_recover();
