@@ -1,5 +1,6 @@
 #include "base/private_file.h"
 
+#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -33,6 +34,21 @@ std::string lock_holder(int fd) {
 
 }  // namespace
 
+Status check_no_link(const std::string& path, const std::string& what) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return {};
+  return {StatusCode::InvalidArgument, what + ": it is a symbolic link, which may lead to another program's file: name the file itself",
+          ELOOP};
+}
+
+Result<UniqueFd> open_private(const std::string& path, int flags, const std::string& what) {
+  UniqueFd file{::open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kPrivateMode)};
+  if (file) return file;
+  const Status failed = status_from_errno(errno, what);
+  const Status link = failed.origin_errno() == ELOOP ? check_no_link(path, what) : Status{};
+  return failure(link.ok() ? failed : link);
+}
+
 void keep_others_out(int fd) noexcept {
   struct stat found {};
   if (::fstat(fd, &found) == 0 && others_have_rights(found)) ::fchmod(fd, without_others(found));
@@ -40,7 +56,7 @@ void keep_others_out(int fd) noexcept {
 
 void keep_others_out(const std::string& path) noexcept {
   struct stat found {};
-  if (::stat(path.c_str(), &found) == 0 && others_have_rights(found)) ::chmod(path.c_str(), without_others(found));
+  if (::lstat(path.c_str(), &found) == 0 && others_have_rights(found)) ::chmod(path.c_str(), without_others(found));
 }
 
 Status lock_file(int fd, const std::string& what) {

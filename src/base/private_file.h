@@ -6,12 +6,21 @@
 
 #include <string>
 
+#include "base/unique_fd.h"
+#include "rondo/base/result.h"
 #include "rondo/base/status.h"
 
 namespace rondo {
 
 /// The mode of a file that we create.
 inline constexpr mode_t kPrivateMode = 0600;
+
+/// An error if 'path' is a symbolic link: it may lead to another program's file. The error begins with 'what'.
+Status check_no_link(const std::string& path, const std::string& what);
+
+/// Opens a file of ours at 'path' with these flags, and creates it with kPrivateMode if it is absent. It never opens the target of a
+/// symbolic link (check_no_link()), and never waits for the other end of a pipe. The error begins with 'what'.
+Result<UniqueFd> open_private(const std::string& path, int flags, const std::string& what);
 
 /// Removes the rights of others from the file, if there are any. Best effort: a file of another user stays unchanged. Use the path for
 /// files with fcntl locks, which this process would release by closing a descriptor of the file.

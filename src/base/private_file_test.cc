@@ -45,6 +45,19 @@ TEST_F(PrivateFile, OthersLoseTheirRightsAndTheGroupKeepsThem) {
   EXPECT_EQ(mode(), 0660U);
 }
 
+TEST_F(PrivateFile, ASymbolicLinkIsNotFollowed) {
+  const std::string link = path() + "-link";
+  ASSERT_EQ(::symlink(path().c_str(), link.c_str()), 0);
+  EXPECT_THAT(open_private(link, O_RDWR, "opening").error().to_string(), testing::HasSubstr("opening: it is a symbolic link"));
+  ASSERT_EQ(::fchmod(file.get(), 0646), 0);
+  keep_others_out(link);
+  EXPECT_EQ(mode(), 0646U);
+  EXPECT_EQ(::unlink(link.c_str()), 0);
+  EXPECT_TRUE(open_private(path(), O_RDWR, "opening").has_value());
+  EXPECT_TRUE(open_private(link, O_RDWR, "opening").has_value()) << "made";
+  EXPECT_EQ(::unlink(link.c_str()), 0);
+}
+
 TEST_F(PrivateFile, TheHolderOfALockIsNamed) {
   ASSERT_TRUE(lock_file(file.get(), "opening").ok());
   EXPECT_TRUE(lock_file(file.get(), "opening").ok()) << "its own";

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -232,6 +233,15 @@ TEST_F(PutAllTest, RunsThatAnEarlierProcessPlannedFollowAnEditBeforeTheStart) {
     }
     EXPECT_GT(checked, 5U) << name;
   }
+}
+
+TEST_F(PutAllTest, ALockFileThatIsASymbolicLinkIsRefusedAndItsTargetStaysAsItIs) {
+  const std::string other = path() + "-other";
+  const std::string target = path() + "-target";
+  std::filesystem::create_symlink(target, other + "-lock");
+  const std::unique_ptr<JobStore> store = std::move(*make_sqlite_job_store(other));
+  EXPECT_THAT(store->claim().to_string(), AllOf(HasSubstr(other + "-lock"), HasSubstr("it is a symbolic link")));
+  EXPECT_FALSE(std::filesystem::exists(target));
 }
 
 /// Two programs on one database ran its runs twice.

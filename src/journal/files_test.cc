@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "journal/fault_kit.h"
+#include "journal/lock.h"
 #include "journal/recorder.h"
 #include "journal/story.h"
 #include "journal/walk.h"
@@ -665,17 +666,33 @@ TEST_F(ForeignFile, AVersionThatIsNotKnownIsRefused) {
   write(bytes);
   EXPECT_THAT(refusal(), AllOf(HasSubstr(file()), HasSubstr("version 9")));
   EXPECT_EQ(bytes_of(file()), bytes);
+  const auto unread = [&] {
+    write(bytes.substr(0, journal::kHeadBytes));
+    return JournalReader::open(file()).error().to_string();
+  };
+  EXPECT_THAT(unread(), HasSubstr("is a journal of format 9, and this program reads format 3: read it with a newer rondo"));
+  bytes[sizeof journal::kMagic] = 2;
+  EXPECT_THAT(unread(), HasSubstr("is a journal of format 2, and this program reads format 3: read it with the rondo that was installed "
+                                  "with the rondod that wrote it"));
 }
 
 TEST_F(ForeignFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
   ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
   EXPECT_THAT(refusal(), AllOf(HasSubstr(file()), HasSubstr("no regular file")));
   fs::remove(file());
-  fs::create_symlink("/dev/null", file());
-  EXPECT_THAT(refusal(), HasSubstr("no regular file"));
-  fs::remove(file());
   fs::create_directory(file());
   EXPECT_THAT(refusal(), HasSubstr("no regular file"));
+}
+
+TEST_F(ForeignFile, ASymbolicLinkIsRefusedAndItsTargetStaysAsItIs) {
+  const std::string target = file(".target");
+  std::ofstream{target}.flush();
+  fs::permissions(target, fs::perms{0644});
+  fs::create_symlink(target, file());
+  EXPECT_THAT(refusal(), AllOf(HasSubstr(file()), HasSubstr("symbolic link")));
+  EXPECT_THAT(journal::check_file(file()).to_string(), HasSubstr("symbolic link"));
+  EXPECT_EQ(fs::status(target).permissions(), fs::perms{0644});
+  EXPECT_EQ(bytes_of(target), "");
 }
 
 TEST_F(ForeignFile, OneThatCameInItsPlaceIsLeftAlone) {

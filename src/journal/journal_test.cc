@@ -774,7 +774,7 @@ TEST_F(DamagedJournal, AnotherVersionIsNamed) {
   write(file(), bytes);
   const auto reader = JournalReader::open(file());
   ASSERT_FALSE(reader.has_value());
-  EXPECT_THAT(std::string{reader.error().message()}, HasSubstr("version 9"));
+  EXPECT_THAT(std::string{reader.error().message()}, HasSubstr("format 9"));
 }
 
 TEST_F(DamagedJournal, AnyDamageIsSurvivedProperty) {

@@ -18,6 +18,7 @@
 namespace rondo::journal {
 namespace {
 
+std::string cannot_open(const std::string& path) { return "cannot open the journal '" + path + "'"; }
 Status no_regular_file(const std::string& path) { return {StatusCode::InvalidArgument, "the journal '" + path + "' is no regular file"}; }
 
 /// Returns why 'file' must not be appended to; ok for an empty file and for one that begins like a journal's file. Three damaged
@@ -49,23 +50,24 @@ Result<UniqueFd> open_locked(const std::string& path) {
   // succession.
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // O_NONBLOCK, so that opening a pipe does not wait for its reader; a pipe is not a journal.
-    UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kPrivateMode)};
-    if (!file && (errno == EISDIR || errno == ENXIO)) return failure(no_regular_file(path));
-    if (!file) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
+    Result<UniqueFd> file = open_private(path, O_RDWR | O_APPEND, cannot_open(path));
+    if (!file && (file.error().origin_errno() == EISDIR || file.error().origin_errno() == ENXIO)) return failure(no_regular_file(path));
+    if (!file) return file;
+    const int fd = file->get();
     struct stat found {};
-    if (::fstat(file.get(), &found) != 0) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
+    if (::fstat(fd, &found) != 0) return failure(status_from_errno(errno, cannot_open(path)));
     if (!S_ISREG(found.st_mode)) return failure(no_regular_file(path));
-    if (Status taken = lock_file(file.get(), "cannot write the journal '" + path + "'"); !taken.ok()) return failure(std::move(taken));
-    if (!is_at(file.get(), path)) continue;
-    if (Status foreign = check_begin(file.get(), path); !foreign.ok()) return failure(std::move(foreign));
-    keep_others_out(file.get());
+    if (Status taken = lock_file(fd, "cannot write the journal '" + path + "'"); !taken.ok()) return failure(std::move(taken));
+    if (!is_at(fd, path)) continue;
+    if (Status foreign = check_begin(fd, path); !foreign.ok()) return failure(std::move(foreign));
+    keep_others_out(fd);
     return file;
   }
-  return failure(StatusCode::Unavailable, "cannot open the journal '" + path + "': it is renamed all the time");
+  return failure(StatusCode::Unavailable, cannot_open(path) + ": it is renamed all the time");
 }
 
 Status check_file(const std::string& path) {
+  if (Status link = check_no_link(path, cannot_open(path)); !link.ok()) return link;
   const UniqueFd file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
   if (!file) return {};
   if (!size_of(file.get())) return no_regular_file(path);

@@ -96,10 +96,24 @@ Result<std::unique_ptr<JournalReader>> JournalReader::open(std::string path, std
   std::unique_ptr<JournalReader> reader{new JournalReader(std::move(path), std::move(bytes))};
   if (const Status& unread = reader->bytes_->failure(); !unread.ok()) return failure(Status{unread});
   if (reader->blocks_.empty()) {
+    if (Status other = reader->check_version(); !other.ok()) return failure(std::move(other));
     const std::string why = reader->damage_.empty() ? "it is empty" : "at offset 0: " + reader->damage_.front().reason;
     return failure(StatusCode::DataLoss, "'" + reader->name() + "' is no journal: " + why);
   }
   return reader;
+}
+
+/// An error if the file begins as a journal of another version of the format.
+Status JournalReader::check_version() const {
+  const std::string_view begin = bytes_->view(0, kHeadBytes);
+  BlockHead head;
+  if (begin.size() < kHeadBytes || std::memcmp(begin.data(), &kMagic, sizeof kMagic) != 0) return {};
+  std::memcpy(&head, begin.data(), kHeadBytes);
+  if (head.version == kVersion) return {};
+  return {StatusCode::DataLoss,
+          "'" + name_ + "' is a journal of format " + std::to_string(head.version) + ", and this program reads format " +
+              std::to_string(kVersion) + ": read it with " +
+              (head.version < kVersion ? "the rondo that was installed with the rondod that wrote it" : "a newer rondo")};
 }
 
 JournalReader::JournalReader(std::string name, std::string_view bytes)

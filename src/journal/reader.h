@@ -93,6 +93,7 @@ class JournalReader {
   JournalReader(std::string name, std::unique_ptr<JournalBytes> bytes);
   std::string_view payload(const Block& block);
   bool enter_block();
+  Status check_version() const;
 
   std::string name_;
   std::unique_ptr<JournalBytes> bytes_;

@@ -30,7 +30,11 @@ Status lock_file(const UniqueFd& file, const std::string& path) {
 
 Status DatabaseLock::take(const std::string& path) {
   if (is_held_) return {};
-  if (!name_) name_ = UniqueFd{::open(name_of(path).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR)};
+  if (!name_) {
+    Result<UniqueFd> name = open_private(name_of(path), O_RDWR, "locking '" + name_of(path) + "'");
+    if (name) name_ = std::move(*name);
+    if (!name && name.error().origin_errno() == ELOOP) return name.error();
+  }
   if (name_) {
     if (Status locked = lock_file(name_, path); !locked.ok()) return locked;
   }
@@ -54,7 +58,7 @@ pid_t DatabaseLock::owner(const std::string& path) {
 }
 
 bool DatabaseLock::is_taken(const std::string& path) {
-  const UniqueFd file{::open(name_of(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  const UniqueFd file{::open(name_of(path).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)};
   return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
 }
 

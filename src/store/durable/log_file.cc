@@ -307,8 +307,8 @@ Status SqliteLogFile::open_for_looking() {
 
 /// SQLite would make the file readable for every user, and it gives the files beside it the same permissions.
 Status SqliteLogFile::make_private() {
-  const UniqueFd file{::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateMode)};
-  return file ? Status{} : status_from_errno(errno, "opening " + quoted(path_));
+  const Result<UniqueFd> file = open_private(path_, O_RDWR, "opening " + quoted(path_));
+  return file ? Status{} : file.error();
 }
 
 /// Connects and checks the header, in a transaction. Until the header is known, SQLite may not move the log into the file.

@@ -44,12 +44,12 @@ Result<StoreLock> StoreLock::take(const std::string& path) {
     if (!seen && seen.error().code() == StatusCode::FailedPrecondition) return failure(seen.error());
   }
   // Read-only: the lock file may belong to another user who shares the store's file with this process.
-  UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, kPrivateMode)};  // A FIFO would block.
-  if (!file) return failure(status_from_errno(errno, "opening " + quoted(name)));
-  keep_others_out(file.get());  // The permissions of the lock file do not depend on those of the store's file.
+  Result<UniqueFd> file = open_private(name, O_RDONLY, "opening " + quoted(name));
+  if (!file) return failure(file.error());
+  keep_others_out(file->get());  // The permissions of the lock file do not depend on those of the store's file.
   // flock() locks the open file, while SQLite's locks belong to the process: so two stores of one process exclude each other, too.
-  if (Status taken = lock_file(file.get(), "opening " + quoted(path)); !taken.ok()) return failure(std::move(taken));
-  return StoreLock{std::move(file)};
+  if (Status taken = lock_file(file->get(), "opening " + quoted(path)); !taken.ok()) return failure(std::move(taken));
+  return StoreLock{std::move(*file)};
 }
 
 }  // namespace rondo::store::durable

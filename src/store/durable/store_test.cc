@@ -221,6 +221,15 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
 
   ASSERT_EQ(::mkfifo(folder_.file("blocking-lock").c_str(), 0600), 0);
   EXPECT_TRUE(Life{folder_.file("blocking")}.trouble().ok()) << "it does not wait for a writer";
+  const std::string foreign = folder_.file("foreign");
+  std::ofstream{foreign} << "x";
+  std::filesystem::permissions(foreign, std::filesystem::perms{0644});
+  std::filesystem::create_symlink(foreign, folder_.file("linked-lock"));
+  EXPECT_THAT(Life{folder_.file("linked")}.trouble().to_string(), HasSubstr("linked-lock': it is a symbolic link"));
+  std::filesystem::create_symlink(foreign, folder_.file("logged-wal"));
+  EXPECT_FALSE(Life{folder_.file("logged")}.trouble().ok());
+  EXPECT_EQ(std::filesystem::status(foreign).permissions(), std::filesystem::perms{0644});
+  EXPECT_EQ(std::filesystem::file_size(foreign), 1U);
   // An existing lock file says nothing about the file beside it.
   std::ofstream{folder_.file("text-lock")};
   EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), StatusCode::FailedPrecondition);
