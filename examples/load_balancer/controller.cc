@@ -36,6 +36,11 @@ Status check_address(std::string_view text) {
   return {StatusCode::InvalidArgument, "'" + std::string{text} + "' is not an IPv4 address and a port, such as 10.0.0.1:80"};
 }
 
+Status check_name(std::string_view text) {
+  if (!text.empty() && text.find_first_of(" ,:") == std::string_view::npos) return {};
+  return {StatusCode::InvalidArgument, "'" + std::string{text} + "' is not a name, such as web"};
+}
+
 ExecutorOptions device_options() {
   return {.name = "device", .target = "the load balancer", .lanes = {4, 1}, .operations_max = 1024, .batch_max = 32};
 }
@@ -79,10 +84,15 @@ void Backends::change(std::string_view name, const std::function<void(Backend&)>
 }
 // endregion
 
+// region: reject
+/// A wrong row makes no backend, whatever an earlier version of it made: after a restart only the wrong row is there.
 Outcome Backends::set(std::string_view name, const Fields& fields) {
   const Result<std::string> address = fields.text("address");
-  if (!address) return Outcome::reject(address.error());
-  if (Status wrong = check_address(*address); !wrong.ok()) return Outcome::reject(std::move(wrong));
+  if (Status wrong = address ? check_address(*address) : address.error(); !wrong.ok()) {
+    change(name, [](Backend& backend) { backend.address.clear(); });
+    return Outcome::reject_removed(std::move(wrong));
+  }
+  // endregion
   change(name, [&](Backend& backend) {
     if (backend.address != *address) backend.is_healthy = true;
     backend.address = *address;
@@ -181,9 +191,17 @@ std::vector<std::string> Pools::members(std::string_view name) const {
 
 Outcome Pools::set(std::string_view name, const Fields& fields) {
   const Result<std::string> backends = fields.text("backends");
-  if (!backends) return Outcome::reject(backends.error());
+  const std::vector<std::string> names = backends ? split(*backends) : std::vector<std::string>{};
+  Status wrong = backends ? Status{} : backends.error();
+  for (const std::string& backend : names) {
+    if (wrong.ok()) wrong = check_name(backend);
+  }
+  if (!wrong.ok()) {
+    static_cast<void>(remove(name));
+    return Outcome::reject_removed(std::move(wrong));
+  }
   Pool& pool = pools_[std::string{name}];
-  pool.backends = split(*backends);
+  pool.backends = names;
   update(std::string{name}, pool);
   return Outcome::done();
 }
@@ -205,7 +223,9 @@ Services::Services(Runtime& runtime, const Pools& pools, Device& device)
 Outcome Services::set(std::string_view service, const Fields& fields) {
   if (Status wrong = check_address(service); !wrong.ok()) return Outcome::reject_key(std::move(wrong));
   const Result<std::string> name = fields.text("pool");
-  if (!name) return Outcome::reject(name.error());
+  if (Status wrong = name ? check_name(*name) : name.error(); !wrong.ok()) {
+    return program(service, {}, Outcome::reject_removed(std::move(wrong)));
+  }
   const Fact pool{kPool, *name};
   if (holds(pool)) return program(service, pools_.members(*name), Outcome::done_while(pool));
   if (!knows_pools()) return Outcome::retry_after(50ms, {StatusCode::Unavailable, "the pools are being read"});
@@ -218,19 +238,21 @@ Outcome Services::remove(std::string_view service) {
 }
 
 /// The device answers later; until then the runtime delivers no other change of this service.
-Outcome Services::program(std::string_view service, std::vector<std::string> members, Outcome success) {
-  const std::size_t lane = members.empty() ? kRemovals : kAdditions;
-  std::vector<Request> requests;
-  requests.push_back({.service = std::string{service}, .members = std::move(members)});
-  device_.submit(lane, std::move(requests),
-                 [this, ticket = current_ticket(), success = std::move(success)](std::span<const Request> answered) {
-                   const Status& status = answered.front().status;
-                   const bool is_refused = status.code() == StatusCode::InvalidArgument;  // A retry would fail again.
-                   if (status.ok()) return settle(ticket, success);
-                   settle(ticket, is_refused ? Outcome::reject(status) : Outcome::retry_after(100ms, status));
-                 });
+Outcome Services::program(std::string_view service, std::vector<std::string> members, const Outcome& success) {
+  submit({.service = std::string{service}, .members = std::move(members)}, current_ticket(), success);
   if (!device_.has_room()) hold(table_);
   return Outcome::staged();
+}
+
+void Services::submit(Request request, Ticket ticket, const Outcome& success) {
+  const std::size_t lane = request.members.empty() ? kRemovals : kAdditions;
+  device_.submit(lane, std::vector{std::move(request)}, [this, ticket, success](std::span<const Request> answered) {
+    const Request& answer = answered.front();
+    if (answer.status.ok()) return settle(ticket, success);
+    const bool is_refused = answer.status.code() == StatusCode::InvalidArgument && !answer.members.empty();
+    if (!is_refused) return settle(ticket, Outcome::retry_after(100ms, answer.status));
+    submit({.service = answer.service, .members = {}}, ticket, Outcome::reject_removed(answer.status));  // A retry would be refused, too.
+  });
 }
 // endregion
 

@@ -28,6 +28,9 @@ inline constexpr rondo::FactKind kPool{"pool"};        // Ready, by name; ends a
 /// InvalidArgument for text that is not like "10.0.0.1:80": digits, dots, a colon, a port. The device uses it as a file name.
 rondo::Status check_address(std::string_view text);
 
+/// InvalidArgument for an empty text, and one with blanks, commas or colons.
+rondo::Status check_name(std::string_view text);
+
 // region: operation
 /// One call of the device: sets the members of the service; without members it removes the service.
 struct Request {
@@ -98,7 +101,8 @@ class Services final : public rondo::Orch {
  private:
   rondo::Outcome set(std::string_view service, const rondo::Fields& fields);
   rondo::Outcome remove(std::string_view service);
-  rondo::Outcome program(std::string_view service, std::vector<std::string> members, rondo::Outcome success);
+  rondo::Outcome program(std::string_view service, std::vector<std::string> members, const rondo::Outcome& success);
+  void submit(Request request, rondo::Ticket ticket, const rondo::Outcome& success);
   bool knows_pools();
 
   const Pools& pools_;

@@ -1,6 +1,6 @@
-// 1,000 lives of the controller on each kind of store. Rows are written and removed at random, and servers fail their health checks. The
-// device refuses calls, is slow and has no room; connections and processes end at any moment. When a life has come to rest, the device must
-// match the tables; desired() computes that state without the controller's code.
+// 1,000 lives of the controller on each kind of store. Rows, some of them wrong, are written and removed at random, and servers fail their
+// health checks. The device refuses calls, is slow and has no room; connections and processes end at any moment. When a life has come to
+// rest, the device must match the tables; desired() computes that state without the controller's code.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -36,7 +36,7 @@ struct Outside {
   }
 };
 
-/// What a client has written.
+/// What a client has written. A wrong row counts as none, also in the place of a right one.
 struct Tables {
   std::map<std::string, std::string> backends;            // Name and address.
   std::map<std::string, std::vector<std::string>> pools;  // Name and backends.
@@ -113,6 +113,7 @@ class Life {
   // endregion
 
   std::string draw(const std::string& name, std::uint64_t count) { return name + std::to_string(world_.random().below(count)); }
+  bool is_wrong() { return world_.random().chance(0.2); }
   std::string draw_address() { return "10.0.0." + std::to_string(1 + world_.random().below(8)) + ":80"; }
 
   void something_happens() {
@@ -132,12 +133,14 @@ class Life {
   void write_backend(const std::string& name, bool removes) {
     tables_.backends.erase(name);
     if (removes) return world_.remove("BACKEND", name);
+    if (is_wrong()) return world_.set("BACKEND", name, {{"address", "10.0.0.1:0"}});
     const std::string address = tables_.backends[name] = draw_address();
     world_.set("BACKEND", name, {{"address", address}});
   }
   void write_pool(const std::string& name, bool removes) {
     tables_.pools.erase(name);
     if (removes) return world_.remove("POOL", name);
+    if (is_wrong()) return world_.set("POOL", name, {{"backends", "b0,b1 b2"}});
     std::string backends;
     for (std::uint64_t i = 0; i < 6; ++i) {
       if (world_.random().chance(0.5)) continue;
@@ -149,6 +152,7 @@ class Life {
   void write_service(const std::string& address, bool removes) {
     tables_.services.erase(address);
     if (removes) return world_.remove("SERVICE", address);
+    if (is_wrong()) return world_.set("SERVICE", address, {{"pool", ""}});
     const std::string pool = tables_.services[address] = draw("p", 4);
     world_.set("SERVICE", address, {{"pool", pool}});
   }

@@ -342,7 +342,10 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
     case Outcome::Kind::DoneWhile: done_while(row, change, outcome.facts()); return;
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.why()); return;
-    case Outcome::Kind::Reject: reject(row, change, outcome.why(), outcome.is_of_key()); return;
+    case Outcome::Kind::Reject:
+      if (outcome.is_removed()) ledger_.unbind(row, services_.facts);
+      reject(row, change, outcome.why(), outcome.is_of_key());
+      return;
     case Outcome::Kind::Staged: observers_.ordered(row); return;
   }
 }

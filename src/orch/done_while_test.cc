@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "orch/inspection.h"
@@ -558,6 +559,49 @@ TEST_F(ForgottenFactsTest, WithoutFactsTheSweepSleeps) {
   const std::uint64_t before = in_.source("facts: sweep").turns;
   in_.run_for(60s);
   EXPECT_EQ(in_.source("facts: sweep").turns, before);
+}
+
+// After a restart the handler is given the rejected row alone.
+TEST_F(DoneWhile, ARejectThatRemovedTheEarlierVersionIsNotFollowedByIt) {
+  begin("1");
+  in_.set("ROUTE", "r", {{"group", "1"}});
+  in_.run();
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+  in_.calls.clear();
+  answer_ = [](std::string_view, const Fields&) { return Outcome::reject_removed(Status{StatusCode::InvalidArgument, "it is wrong"}); };
+  in_.set("ROUTE", "r", {{"bad", "1"}});
+  in_.run();
+  EXPECT_EQ(in_.stats("ROUTE").bound, 0U);
+  EXPECT_EQ(in_.stats("ROUTE").rejected_rows, 1U);
+  in_.calls.clear();
+  answer_ = {};
+  end("1");
+  in_.run();
+  begin("1");
+  in_.run();
+  EXPECT_THAT(in_.calls, IsEmpty()) << "the earlier version is gone";
+}
+
+TEST_F(DoneWhile, AStagedRejectThatRemovedTheEarlierVersionIsNotFollowedByItAlthoughItsFactEndedMeanwhile) {
+  begin("1");
+  in_.set("ROUTE", "r", {{"group", "1"}});
+  in_.run();
+  std::optional<Ticket> ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "r", {{"bad", "1"}});
+  in_.run();
+  ASSERT_TRUE(ticket.has_value());
+  end("1");
+  in_.run();
+  in_.calls.clear();
+  answer_ = {};
+  routes_.settle(*ticket, Outcome::reject_removed(Status{StatusCode::InvalidArgument, "it is wrong"}));
+  in_.run();
+  EXPECT_THAT(in_.calls, IsEmpty());
+  EXPECT_EQ(in_.stats("ROUTE").bound, 0U);
 }
 
 }  // namespace

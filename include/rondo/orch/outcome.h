@@ -52,6 +52,9 @@ class [[nodiscard]] Outcome {
     outcome.why_ = std::move(why);
     return outcome;
   }
+  /// What an earlier version of the row made stays: if it is done while facts hold, it is handled again when one of them ends. The next
+  /// process is given the rejected row only, so use this only for a row of which no earlier version can have made anything, or whose Orch
+  /// accounts for the difference itself.
   static Outcome reject(Status why) {
     Outcome outcome{Kind::Reject};
     outcome.why_ = std::move(why);
@@ -61,6 +64,13 @@ class [[nodiscard]] Outcome {
   static Outcome reject_key(Status why) {
     Outcome outcome = reject(std::move(why));
     outcome.is_of_key_ = true;
+    return outcome;
+  }
+  /// Like reject(). The handler has removed what an earlier version of the row made, so that the device depends on the present rows alone,
+  /// as after a restart: no earlier version is handled again.
+  static Outcome reject_removed(Status why) {
+    Outcome outcome = reject(std::move(why));
+    outcome.is_removed_ = true;
     return outcome;
   }
   static Outcome staged() noexcept { return Outcome{Kind::Staged}; }
@@ -74,6 +84,8 @@ class [[nodiscard]] Outcome {
   const Status& why() const noexcept { return why_; }
   /// Whether a Reject was made by reject_key().
   bool is_of_key() const noexcept { return is_of_key_; }
+  /// Whether a Reject was made by reject_removed().
+  bool is_removed() const noexcept { return is_removed_; }
 
  private:
   explicit Outcome(Kind kind) noexcept : kind_(kind) {}
@@ -81,6 +93,7 @@ class [[nodiscard]] Outcome {
   Kind kind_;
   bool has_single_ = false;
   bool is_of_key_ = false;
+  bool is_removed_ = false;
   Fact single_;  // Stored in place: parking 800,000 rows on one fact each allocates nothing here.
   std::vector<Fact> several_;
   Duration delay_{0};
