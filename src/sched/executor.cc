@@ -113,6 +113,7 @@ struct Core::Impl final : public Source {
     if (uses_host && home.executor_host() != nullptr) connections = home.executor_host()->connections();
   }
   ~Impl() override {
+    if (!workers.empty()) home.expect_same_process("the end of the executor '" + options.name + "'");
     for (Worker& worker : workers) {
       worker.thread.request_stop();
       worker.signal();

@@ -2,6 +2,8 @@
 // turn is the start of the next. Nothing here allocates after construction, except the message of a quarantine.
 #include "rondo/sched/scheduler.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -53,7 +55,8 @@ Status thrown_in(std::string_view call, const Source& source) noexcept {
 }  // namespace
 
 Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Policy> policy)
-    : clock_(clock),
+    : process_(::getpid()),
+      clock_(clock),
       reactor_(reactor),
       policy_(std::move(policy)),
       now_(clock.now()),
@@ -76,7 +79,7 @@ Scheduler::~Scheduler() {
 
 void Scheduler::called_elsewhere(const Source& source, std::string_view call) {
   RONDO_EXPECT(false, std::string{call} + " of source '" + source.name_ + "' was called on another thread than the scheduler's, which " +
-                          "gives turns; use Source::wake_from_any_thread or Runtime::post");
+                          "owns it; use Source::wake_from_any_thread or Runtime::post");
 }
 
 void Scheduler::add(Source& source) {
@@ -113,7 +116,7 @@ void Scheduler::add(Source& source) {
 }
 
 void Scheduler::remove(Source& source) {
-  expect_here(source, "Scheduler::remove (or the destructor)");
+  expect_not_elsewhere(source, "Scheduler::remove (or the destructor)");
   RONDO_EXPECT(source.scheduler() == this, "source '" + source.name_ + "' is removed from a scheduler that it does not belong to");
   forget_in_observer(source);
   if (source.state_ == Source::State::Ready) take_out(source);
@@ -323,6 +326,7 @@ std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
 }
 
 void Scheduler::run() {
+  expect_same_process("Scheduler::run or run_for");
   RONDO_EXPECT(running_ == nullptr && !gathering_,
                "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
   const Inside inside(*this);
@@ -333,6 +337,7 @@ void Scheduler::run() {
 }
 
 std::uint64_t Scheduler::run_for(Duration span) {
+  expect_same_process("Scheduler::run or run_for");
   RONDO_EXPECT(running_ == nullptr && !gathering_,
                "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
   const Inside inside(*this);

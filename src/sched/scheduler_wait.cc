@@ -1,5 +1,8 @@
 // How the scheduler waits while no source is ready, and what ends the wait. See scheduler.cc for the rest.
+#include <unistd.h>
+
 #include <algorithm>
+#include <string>
 
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
@@ -38,8 +41,16 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
+void Scheduler::expect_same_process(std::string_view call) const {
+  RONDO_EXPECT(::getpid() == process_, std::string{call} +
+                                           " was called in a child process, made by fork() or daemon(3) after the Runtime was " +
+                                           "opened in process " + std::to_string(process_) +
+                                           ": the child has no threads and would lose accepted rows; open the Runtime after the fork");
+}
+
 // The steps A and B of poll_events(), with the foreign loop's wait instead of the reactor's.
 Instant Scheduler::before_foreign_wait() {
+  expect_same_process("Scheduler::before_foreign_wait");
   RONDO_EXPECT(running_ == nullptr && !gathering_,
                "Scheduler: a turn polls or waits; a handler returns, and wakes a source for what is to come");
   const Inside inside(*this);

@@ -27,12 +27,16 @@ void Source::set_weight(std::uint32_t weight) {
 void Source::wake() {
   Scheduler* const owner = scheduler();
   if (owner == nullptr) return;
-  owner->expect_here(*this, "Source::wake");
+  owner->expect_not_elsewhere(*this, "Source::wake");
   owner->wake(*this);
 }
 
 void Source::expect_here(std::string_view call) const {
   if (const Scheduler* owner = scheduler()) owner->expect_here(*this, call);
+}
+
+void Source::expect_not_elsewhere(std::string_view call) const {
+  if (const Scheduler* owner = scheduler()) owner->expect_not_elsewhere(*this, call);
 }
 
 void Source::wake_from_any_thread() noexcept {

@@ -101,6 +101,7 @@ class StallWatchdog::Impl {
   }
 
   ~Impl() {
+    scheduler_.expect_same_process("the end of a StallWatchdog");
     thread_.request_stop();
     thread_.join();
     static_cast<void>(has_answer() ? nullptr : answer_.release());  // The signal handler may still write to it.

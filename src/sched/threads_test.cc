@@ -238,6 +238,7 @@ void call_while_it_runs(Scheduler& scheduler, const std::function<void()>& call)
 }
 
 TEST_F(Threads, CallsOfTheSchedulersThreadEndTheProcessWithTheirNameElsewhere) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // A forked child may not run this scheduler.
   test::WorkSource source("table", 5);
   test::WorkSource other("other", 5);
   TimerSource timer("clock", Priority{5}, [] {});
@@ -252,21 +253,36 @@ TEST_F(Threads, CallsOfTheSchedulersThreadEndTheProcessWithTheirNameElsewhere) {
   EXPECT_DEATH(elsewhere([&] { timer.disarm(); }), "TimerSource::disarm .or the destructor. of source 'clock'");
 }
 
-TEST_F(Threads, AnyThreadMayCallThemWhileNoneGivesTurns) {
+// A source that another thread adds between two turns of the owner would be seen by chance.
+TEST_F(Threads, OfAnotherThreadTheyEndTheProcessAlsoWhileNoneGivesTurns) {
   test::WorkSource source("table", 5);
   TimerSource timer("clock", Priority{5}, [] {});
-  std::jthread([&] {
-    scheduler_.add(source);
-    scheduler_.add(timer);
-    timer.arm_at(Instant{});
-  }).join();
-  scheduler_.run_until_idle();
-  std::jthread([&] {
-    source.wake();
-    timer.disarm();
-    scheduler_.remove(source);
-  }).join();
+  scheduler_.add(timer);
+  const auto elsewhere = [](const std::function<void()>& call) { std::jthread(call).join(); };
+  EXPECT_DEATH(elsewhere([&] { scheduler_.add(source); }), "Scheduler::add of source 'table' was called on another thread");
+  EXPECT_DEATH(elsewhere([&] { timer.arm_at(Instant{}); }), "TimerSource::arm_at or arm_every of source 'clock'");
+  EXPECT_DEATH(elsewhere([&] { static_cast<void>(reactor_->watch(0, Interest::Read, timer)); }), "Reactor::watch of source 'clock'");
+}
+
+TEST_F(Threads, TheThreadThatMadeTheSchedulerPreparesItAndAnyThreadMayEndItsSources) {
+  test::WorkSource source("table", 5);
+  TimerSource timer("clock", Priority{5}, [] {});
+  scheduler_.add(source);
+  scheduler_.add(timer);
+  timer.arm_at(Instant{});
+  std::jthread([&] { scheduler_.run_until_idle(); }).join();
+  source.wake();
+  timer.disarm();
+  scheduler_.remove(source);
   EXPECT_EQ(source.scheduler(), nullptr);
+}
+
+// The death test runs the call in a child of this process, which made the scheduler.
+TEST_F(Threads, AForkedChildIsToldThatItHasNoThreads) {
+  testing::GTEST_FLAG(death_test_style) = "fast";
+  EXPECT_DEATH(scheduler_.run(), "was called in a child process, made by fork.. or daemon.3. after the Runtime was opened in process " +
+                                     std::to_string(::getpid()) + ".*open the Runtime after the fork");
+  EXPECT_DEATH(scheduler_.before_foreign_wait(), "made by fork");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ void TimerSource::arm(Instant due) {
 }
 
 void TimerSource::disarm() noexcept {
-  expect_here("TimerSource::disarm (or the destructor)");
+  expect_not_elsewhere("TimerSource::disarm (or the destructor)");
   disarm_node();
   fired_ = false;
   period_ = Duration{0};

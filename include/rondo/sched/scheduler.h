@@ -65,9 +65,10 @@ class Scheduler {
   Scheduler& operator=(const Scheduler&) = delete;
 
   /// Adds a source: idle, or ready if it has a backlog. The source must not belong to a scheduler. O(1). Throws std::bad_alloc or what
-  /// has_backlog() throws, and then has no effect. While another thread gives turns, waits or polls, add() and remove() end the process.
+  /// has_backlog() throws, and then has no effect. On another thread than the owner's (is_here()) it ends the process.
   void add(Source& source);
-  /// Removes the source in any state, and unwatches its descriptors. Allowed inside any turn, also its own. O(1) amortised.
+  /// Removes the source in any state, and unwatches its descriptors. Allowed inside any turn, also its own. O(1) amortised. While another
+  /// thread gives turns, waits or polls, it ends the process.
   void remove(Source& source);
 
   /// From now on the scheduler hands out the posts in 'inbox' between turns. The inbox must not belong to a scheduler. O(1).
@@ -100,6 +101,9 @@ class Scheduler {
     return owner_.load(std::memory_order_relaxed) == __builtin_thread_pointer() ||
            (stopping() && inside_.load(std::memory_order_acquire) == 0);
   }
+  /// Ends the process if it is a child that fork() or daemon(3) made after this scheduler: the child lacks the threads of its parent.
+  /// 'call' is named. Any thread. One system call.
+  void expect_same_process(std::string_view call) const;
   /// Whether another thread gives turns now, or waits or polls. Any thread.
   bool runs_elsewhere() const noexcept {
     return owner_.load(std::memory_order_relaxed) != __builtin_thread_pointer() && inside_.load(std::memory_order_acquire) != 0;
@@ -256,8 +260,13 @@ class Scheduler {
   void expire_timers();
   void sweep();
   void sweep(Source& source);
-  /// Asserts that no other thread gives turns. 'call' of 'source' is named. One comparison on the owner's thread.
+  /// Asserts that this is the owner's thread, or for calls of objects that a program destroys when no thread runs the scheduler
+  /// (expect_not_elsewhere) that no other thread gives turns. 'call' of 'source' is named. One comparison on the owner's thread.
   void expect_here(const Source& source, std::string_view call) const {
+    if (!is_here()) [[unlikely]]
+      called_elsewhere(source, call);
+  }
+  void expect_not_elsewhere(const Source& source, std::string_view call) const {
     if (runs_elsewhere()) [[unlikely]]
       called_elsewhere(source, call);
   }
@@ -266,6 +275,7 @@ class Scheduler {
 
   std::atomic<const void*> owner_{__builtin_thread_pointer()};  // The owner thread, identified by the address of its thread control block.
   std::atomic<unsigned> inside_{0};                             // Depth of nested calls of the owner that give turns.
+  const int process_;                                           // The id of the process that made the scheduler.
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;

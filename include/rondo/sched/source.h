@@ -144,8 +144,10 @@ class alignas(64) Source {
   /// source then waits for at most one handler. It reads the clock every few items, or after each item if the items of the last turn were
   /// long. A reactor poll that is due (limits::kPollPeriod) also ends the turn, if the policy lets other sources in.
   bool turn_is_over(const Budget& budget, std::uint32_t items) const;
-  /// Asserts that no other thread gives turns of its scheduler, if it has one. 'call' is named.
+  /// Asserts that this is the thread of its scheduler (Scheduler::is_here), if it has one. 'call' is named.
   void expect_here(std::string_view call) const;
+  /// The same, and allowed on every thread while none gives turns: for destructors.
+  void expect_not_elsewhere(std::string_view call) const;
 
  private:
   friend class Reactor;

@@ -37,6 +37,7 @@ LogWriter::LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, s
 }
 
 LogWriter::~LogWriter() {
+  if (thread_.joinable() && scheduler() != nullptr) scheduler()->expect_same_process("the end of a durable store");
   if (options_.end_is_kill) {
     // The group being written may reach the disk or not; the gathered records do not.
     if (busy_) written_.wait(false, std::memory_order_acquire);
