@@ -61,9 +61,9 @@ void Reply::State::end_ok(const json::object* result) {
     for (const auto& member : *result) {
       if (has_rows && member.key() == "rows") continue;
       if (!std::exchange(first, false)) frame += ',';
-      append_json(frame, json::value(member.key()));
+      append_utf8_json(frame, json::value(member.key()));
       frame += ':';
-      append_json(frame, member.value());
+      append_utf8_json(frame, member.value());
     }
   }
   if (has_rows) frame.append(first ? "\"rows\":[" : ",\"rows\":[").append(rows).append("]");
@@ -105,7 +105,7 @@ void Reply::row(const json::value& row) {
   if (state.row_count >= limits::kAdminPageRows || state.rows.size() >= limits::kAdminPageBytes) state.send_page();
   state.has_rows = true;
   if (state.row_count != 0) state.rows += ',';
-  append_json(state.rows, row);
+  append_utf8_json(state.rows, row);
   ++state.row_count;
   if (state.rows.size() > limits::kAdminFrameBytes / 2) {
     state.end_failed(Status{StatusCode::ResourceExhausted, "a row of the answer does not fit a frame"});

@@ -196,6 +196,17 @@ TEST_F(Session, RowsThatComeByThemselvesLeaveWhenTheyAreFlushed) {
   kept.clear();
 }
 
+// A frame that is no JSON would end the caller's connection.
+TEST_F(Session, BytesThatAreNoUtf8AreSentAsHexadecimal) {
+  request(R"({"id":1,"command":"later"})");
+  Reply reply = kept.back();
+  reply.row("caf\xe9");
+  reply.finish(json::object{{"text", "a\xff\xc3\xa4"}, {"bad\x80name", json::array{"\xfe"}}});
+  const json::object result = only_answer().at("result").as_object();
+  EXPECT_EQ(json::serialize(result), R"({"text":"a\\xffä","bad\\x80name":["\\xfe"],"rows":["caf\\xe9"]})");
+  kept.clear();
+}
+
 struct BadRequest {
   std::string text;
   std::string code;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "rondo/admin/command.h"
 #include "rondo/base/text.h"
 #include "rondo/base/time.h"
@@ -22,8 +23,6 @@ namespace rondo::commands {
 inline boost::json::string text(std::string_view bytes) { return boost::json::string{escape_text(bytes)}; }
 /// A text for people. Parts quoted from outside may be escaped already, and are not escaped again.
 inline boost::json::string sentence(std::string_view words) { return boost::json::string{visible_text(words)}; }
-/// Texts of the program as sentence() makes them, also in what 'value' contains. O(size).
-void make_visible(boost::json::value& value);
 inline double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0; }
 inline double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
 

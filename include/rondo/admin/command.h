@@ -102,7 +102,8 @@ class Reply {
   /// alive. Does nothing if the caller has already disconnected: check wanted() first.
   void on_gone(std::function<void()> gone);
 
-  /// Adds a row to the answer's "rows". Rows are sent in pages; a full page is sent when the next row is added.
+  /// Adds a row to the answer's "rows". Rows are sent in pages; a full page is sent when the next row is added. Here and in finish(), bytes
+  /// that are no UTF-8 are sent as a backslash, an x and two digits.
   void row(const boost::json::value& row);
   /// True when the current page has limits::kAdminPageRows rows or 64 KiB, or when the turn has used the time of an answer: call
   /// next_turn() then. Reads the clock every few rows.

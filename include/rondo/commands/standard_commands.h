@@ -64,11 +64,11 @@ struct StandardCommandsOptions {
   const RecentLog* log = nullptr;
   /// Stalls that a StallWatchdog counted, for `stats`; empty: 0.
   std::function<std::uint64_t()> stalls = {};
-  /// Adds members to the answers of `stats` and of `top`. What is no UTF-8, and control characters, are shown as \xHH.
+  /// Adds members to the answers of `stats` and of `top`. What is no UTF-8, and control characters, are shown in hexadecimal.
   std::function<void(boost::json::object& stats)> add_stats = {};
   std::function<void(boost::json::object& top)> add_top = {};
   /// Adds texts to the answer of `health`: troubles that an operator must solve (without any the program is healthy), and notes. Texts must
-  /// hold no secrets. What is no UTF-8, and control characters, are shown as \xHH.
+  /// hold no secrets. What is no UTF-8, and control characters, are shown in hexadecimal.
   std::function<void(boost::json::array& troubles, boost::json::array& notes)> add_health = {};
 };
 
