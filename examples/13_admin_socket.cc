@@ -1,5 +1,5 @@
-// A daemon that the command line `rondo` can control: two Orchs, the standard commands on an admin socket, and one own command, `drain`.
-// With a path it serves there until SIGTERM or `rondo --socket PATH call quit`. Without one it calls its own commands and ends.
+// A daemon that the command line `rondo` can control: two Orchs, a Service with the standard commands, and one own command, `drain`. With a
+// path it serves there until SIGTERM or `rondo --socket PATH call quit`. Without one it calls its own commands and ends.
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -11,10 +11,9 @@
 #include <thread>
 
 #include "rondo/admin/client.h"
-#include "rondo/commands/standard_commands.h"
+#include "rondo/commands/service.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sched/stall_watchdog.h"
 
 using namespace rondo;
 namespace json = boost::json;
@@ -68,7 +67,7 @@ class Services final : public Orch {
 
 // region: own
 /// The daemon's own commands: a name, a line of help, the arguments, and a handler. The registry checks the arguments of a call.
-Status add_own_commands(CommandRegistry& registry, Runtime& runtime, Backends& backends) {
+Status add_own_commands(CommandRegistry& registry, Backends& backends) {
   Status added = registry.add({"drain", "Take a backend out of service", {{.name = "backend", .help = "Name of the backend"}}},
                               [&backends](const Arguments& arguments, Reply reply) {
                                 const std::string name = arguments.text("backend");
@@ -76,9 +75,9 @@ Status add_own_commands(CommandRegistry& registry, Runtime& runtime, Backends& b
                                 reply.finish(json::object{{"backend", name}, {"drained", true}});
                               });
   if (!added.ok()) return added;
-  return registry.add({"quit", "End the daemon", {}}, [&runtime](const Arguments&, Reply reply) {
+  return registry.add({"quit", "End the daemon", {}}, [](const Arguments&, Reply reply) {
     reply.finish();
-    runtime.stop();
+    std::raise(SIGTERM);
   });
 }
 // endregion
@@ -117,42 +116,27 @@ bool ask_the_daemon(const std::string& path) {
   return waits && serves && waits_again;
 }
 
-// region: end
-void run_until_a_signal(Runtime& runtime) {
-  static Scheduler* running = nullptr;
-  running = &runtime.scheduler();
-  for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, [](int) { running->stop(); });  // Scheduler::stop() is async-signal-safe.
-  runtime.run();  // The turn in which the signal comes ends as usual.
-}
-// endregion
-
 int main(int argc, char** argv) {
   const bool alone = argc < 2;
   const std::string path = alone ? "/tmp/rondo-example-" + std::to_string(::getpid()) + ".sock" : argv[1];
+  bool as_expected = true;
+  std::thread caller;
   // region: serve
   Runtime runtime;
   auto& backends = runtime.add<Backends>();
   runtime.add<Services>();
   CommandRegistry registry{"balancer", "1.0"};  // The answer of `version`.
-  if (const Status added = add_own_commands(registry, runtime, backends); !added.ok()) return 1;
-  const auto commands = add_standard_commands(registry, runtime);
-  if (!commands) return 1;
-  if (const Status serves = (*commands)->serve({.path = path}); !serves.ok()) {
-    std::fprintf(stderr, "%s\n", serves.to_string().c_str());
+  if (const Status added = add_own_commands(registry, backends); !added.ok()) return 1;
+  const auto service = Service::open(runtime, registry, {.admin = {.path = path}});
+  if (!service) {
+    std::fprintf(stderr, "%s\n", service.error().to_string().c_str());
     return 1;
   }
   // endregion
-  // region: watchdog
-  const auto report = [](const Stall& stall) {
-    std::fprintf(stderr, "a turn of '%s' has not ended for %lld ms\n", stall.source.c_str(), static_cast<long long>(stall.lasted / 1ms));
-  };
-  const auto watchdog = StallWatchdog::start(runtime.scheduler(), {.limit = 1s, .on_stall = report});
-  if (!watchdog) return 1;
-  // endregion
-  bool as_expected = true;
-  std::thread caller;
   if (alone) caller = std::thread{[&] { as_expected = ask_the_daemon(path); }};
-  run_until_a_signal(runtime);
+  // region: run
+  const Status ended = (*service)->run();  // Until SIGTERM or SIGINT; DataLoss if accepted work is lost.
+  // endregion
   if (caller.joinable()) caller.join();
-  return as_expected ? 0 : 1;
+  return ended.ok() && as_expected ? 0 : 1;
 }

@@ -1,34 +1,25 @@
 #include "rondod/daemon.h"
 
 #include <algorithm>
-#include <csignal>
 #include <utility>
 
 #include "rondo/base/thread_settings.h"
 #include "rondo/journal/journal.h"
 #include "rondod/configuration/user_names.h"
 #include "rondod/limits.h"
-#include "rondod/process/notify.h"
 #include "rondod/stores/placement.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/tables.h"
 
 namespace rondo::daemon {
 
-namespace {
-double in_ms(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
-}  // namespace
-
 Daemon::Daemon(const Config& config, Log& log, const RecentLog& kept) : config_(config), log_(log), kept_(kept) {}
 
 Daemon::~Daemon() {
   // Destroy each part before the parts that it uses.
-  watchdog_.reset();
-  drain_timer_.reset();
+  service_.reset();
   standby_timer_.reset();
   health_timer_.reset();
-  signals_.reset();
-  commands_.reset();
   context_.reset();
   jobs_.reset();
   fpm_.reset();
@@ -120,7 +111,6 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
-  runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { report_long_turn(turn); });
   if (Status opened = plane_ == nullptr ? Status{} : open_agent(); !opened.ok()) return opened;
   if (Status opened = open_managers(); !opened.ok()) return opened;
   if (Status opened = open_neighbors(); !opened.ok()) return opened.with_context("learning neighbours");
@@ -217,44 +207,6 @@ Status Daemon::declare_tables() {
   return {};
 }
 
-/// Logs the time in the form of the kernel's log, so that the two logs can be compared.
-void Daemon::report_long_turn(const LongTurn& turn) {
-  log_.warn(
-      "slow turn",
-      {{"source", turn.source}, {"ms", in_ms(turn.ran)}, {"cpu_ms", in_ms(turn.on_cpu)}, {"began_s", in_ms(turn.began - Instant{}) / 1e3}});
-}
-
-/// Its thread logs and notifies the service manager; both are safe on any thread.
-Status Daemon::open_watchdog() {
-  StallWatchdogOptions options;
-  options.limit = std::chrono::milliseconds{config_.stall_ms};
-  options.stack = config_.stall_stack;
-  options.heartbeat = watchdog_period() / 2;
-  options.on_stall = [this](const Stall& stall) { report_stall(stall); };
-  options.on_end = [this](Duration lasted) {
-    log_.warn("the stalled turn has ended", {{"ms", in_ms(lasted)}});
-    static_cast<void>(notify("STATUS=serving"));
-  };
-  options.on_heartbeat = [] { static_cast<void>(notify("WATCHDOG=1")); };
-  auto watchdog = StallWatchdog::start(runtime_->scheduler(), std::move(options));
-  if (!watchdog) return watchdog.error();
-  watchdog_ = std::move(*watchdog);
-  return {};
-}
-
-void Daemon::report_stall(const Stall& stall) {
-  const double ms = in_ms(stall.lasted);
-  const std::string source = stall.source.empty() ? "unknown" : stall.source;
-  std::string stack;
-  for (const std::string& frame : stall.stack) stack += (stack.empty() ? "" : " < ") + frame;
-  if (config_.stall_stack) {
-    log_.error("turn still running", {{"source", source}, {"ms", ms}, {"stack", stack}});
-  } else {
-    log_.error("turn still running", {{"source", source}, {"ms", ms}});
-  }
-  static_cast<void>(notify("STATUS=stuck in a turn of " + source));
-}
-
 StoreHooks Daemon::store_hooks() {
   StoreHooks hooks;
   hooks.redis = redis_.hooks();
@@ -262,9 +214,6 @@ StoreHooks Daemon::store_hooks() {
   hooks.durable.on_open = [this](std::unique_ptr<TableFile> file) { files_.push_back(std::move(file)); };
   hooks.durable.on_restored = [this](const std::string& file, std::uint64_t rows) {
     log_.info("restored tables from the file", {{"file", file}, {"rows", rows}});
-  };
-  hooks.durable.on_damage = [this](const std::string& file, const std::string& kept_as, const std::string& lost) {
-    log_.error("the file was damaged, what is whole was kept", {{"file", file}, {"damaged", kept_as}, {"lost", lost}});
   };
   hooks.durable.on_not_shrunk = [this](const std::string& file, const std::string& why) {
     log_.warn("the file is far larger than its tables and could not be written anew", {{"file", file}, {"why", why}});
@@ -301,7 +250,7 @@ void Daemon::report_standing_rows(const std::vector<ConsumerStats>& consumers) {
   if (standing_rows_reported_ || !std::ranges::all_of(consumers, &ConsumerStats::caught_up)) return;
   standing_rows_reported_ = true;
   std::uint64_t taken = 0;
-  for (const ConsumerStats& consumer : consumers) taken += is_kept(config_, consumer.table) ? consumer.taken : 0;
+  for (const ConsumerStats& consumer : consumers) taken += runtime_->store().outlives_process(consumer.table) ? consumer.taken : 0;
   if (taken > 0) log_.info("read the rows that the stores had at the start", {{"store", describe_stores(config_)}, {"changes", taken}});
 }
 
@@ -315,31 +264,14 @@ void Daemon::watch_store() {
   if (resources_ != nullptr) resources_->look();
   if (jobs_ != nullptr) jobs_->poll();
   plane_lock_.answer();
-  if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_reported_, commands_->failed_writes());
-      failed != 0) {
-    log_.warn("writes failed or were refused by their store, continuing", {{"count", failed}, {"newest", commands_->last_failed_write()}});
-  }
-  const SchedulerStats& turns = runtime_->scheduler().stats();
   check_refused_orders(*context_);
   check_repaired_rows(*context_, log_);
-  if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_reported_, turns.sweep_rescues); lost != 0) {
-    log_.error("wake-ups were lost and rescued, please report it", {{"count", lost}});
-  }
   if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
   redis_.check(runtime_->clock());
   watch_journal();
   watch_namespace();
-  for (const std::unique_ptr<TableFile>& file : files_) file->poll_file();
-  const Status health = runtime_->store().health();
-  if (health.message() == store_trouble_.message()) return;
-  store_trouble_ = health;
-  if (health.ok()) {
-    log_.info("the store works again", {{"store", describe_stores(config_)}});
-  } else {
-    log_.warn("the store has trouble, continuing", {{"why", health}});
-  }
 }
 
 void Daemon::watch_namespace() {
@@ -402,7 +334,6 @@ Status Daemon::start_work() {
   if (jobs_ != nullptr) jobs_->start();
   hold_after_damage();
   if (Status fed = open_fpm(); !fed.ok()) return fed.with_context("the FPM server");
-  if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   if (!plane_holder_.empty()) {
     standby_timer_ = std::make_unique<TimerSource>("standby", switch_agent::kAdmin, [this] { try_to_take_over(); });
     runtime_->scheduler().add(*standby_timer_);
@@ -431,12 +362,7 @@ Status Daemon::open_fpm() {
 /// Opens the journal last, so that a start refused before leaves no trace in it.
 Status Daemon::begin_journal() { return journal_ == nullptr ? Status{} : journal_->begin().with_context("opening the journal"); }
 
-Status Daemon::open_admin() {
-  auto signals = Signals::open(runtime_->scheduler(), [this](int signal) { on_signal(signal); });
-  if (!signals) return signals.error();
-  signals_ = std::move(*signals);
-  drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
-  runtime_->scheduler().add(*drain_timer_);
+Status Daemon::add_commands() {
   context_ = std::make_shared<CommandContext>(CommandContext{.runtime = *runtime_,
                                                              .agent = agent_.get(),
                                                              .safety = agent_ == nullptr ? nullptr : &agent_->safety(),
@@ -466,51 +392,55 @@ Status Daemon::open_admin() {
     add_audit_commands(own);
   }
   if (jobs_ == nullptr) add_absent_job_commands(own);
-  if (!own.status().ok()) return own.status();
-  auto commands = add_standard_commands(registry_, *runtime_, command_options());
-  if (!commands) return commands.error();
-  commands_ = std::move(*commands);
-  AdminServerOptions options;
-  options.path = config_.socket;
-  options.priority = switch_agent::kAdmin;
-  options.on_write = [this](const AdminWrite& write) { writes_.add(write); };
-  options.on_notice = [this](const AdminNotice& notice) { report_notice(notice); };
-  if (!config_.read_group.empty()) {
-    const Result<std::uint32_t> group = group_named(config_.read_group);
-    if (!group) return group.error().with_context("admin.read_group");
-    options.read_group = *group;
-  }
-  return commands_->serve(std::move(options));
+  return own.status();
 }
 
-void Daemon::report_notice(const AdminNotice& notice) {
-  switch (notice.kind) {
-    case AdminNotice::Kind::SocketMade:
-      log_.warn("the admin socket file was removed and has been recreated", {{"socket", config_.socket}});
-      return;
-    case AdminNotice::Kind::SocketLost:
-      log_.error("the admin socket file was removed and cannot be recreated: new clients cannot connect",
-                 {{"socket", config_.socket}, {"why", notice.why}});
-      return;
-    case AdminNotice::Kind::NotAccepted:
-      log_.error("connections of the admin socket wait, and are accepted when there is room",
-                 {{"why", notice.why}, {"count", notice.count}});
-      return;
-    default:
-      log_.warn("connections of the admin socket were cut", {{"why", to_string(notice.kind)},
-                                                             {"count", notice.count},
-                                                             {"newest_uid", notice.newest.user},
-                                                             {"newest_pid", notice.newest.process}});
+Status Daemon::open_admin() {
+  if (Status added = add_commands(); !added.ok()) return added;
+  auto options = service_options();
+  if (!options) return options.error();
+  auto service = Service::open(*runtime_, registry_, std::move(*options));
+  if (!service) return service.error();
+  service_ = std::move(*service);
+  return {};
+}
+
+Result<ServiceOptions> Daemon::service_options() {
+  ServiceOptions options;
+  options.admin.path = config_.socket;
+  options.admin.priority = switch_agent::kAdmin;
+  options.admin.on_write = [this](const AdminWrite& write) { writes_.add(write); };
+  if (!config_.read_group.empty()) {
+    const Result<std::uint32_t> group = group_named(config_.read_group);
+    if (!group) return failure(group.error().with_context("admin.read_group"));
+    options.admin.read_group = *group;
   }
+  options.commands = command_options();
+  options.log = &log_;
+  options.stall = std::chrono::milliseconds{config_.stall_ms};
+  options.stall_stack = config_.stall_stack;
+  options.on_serving = [this] { return report_start(); };
+  options.on_reload = [this] {
+    read_config_again();
+    read_passwords_again();
+  };
+  options.on_drain = [this] {
+    if (fpm_ != nullptr) fpm_->stop();
+  };
+  options.is_drained = [this] { return is_drained(); };
+  options.may_leave = [this](std::string_view table) { return is_run_table(config_, table); };  // The database of jobs keeps the runs.
+  return options;
+}
+
+/// STATE_DB is in a store that is not the runtime's.
+bool Daemon::is_drained() const {
+  const auto is_answered = [](const std::unique_ptr<OpenRedis>& store) { return store->unanswered() == 0; };
+  return (agent_ == nullptr || agent_->programmer().in_flight() == 0) && std::ranges::all_of(redis_.stores(), is_answered);
 }
 
 StandardCommandsOptions Daemon::command_options() {
   StandardCommandsOptions options;
   options.priority = switch_agent::kAdmin;
-  options.write_answer = [this](std::string_view table) {
-    if (waits_for_disk(config_, table)) return WriteAnswer::Stored;
-    return ends_elsewhere(config_, table) ? WriteAnswer::Confirmed : WriteAnswer::Accepted;
-  };
   options.canonical_key = [](std::string_view table) {
     const switch_agent::TableReference* const reference = switch_agent::find_table(table);
     return reference != nullptr ? reference->canonical_key : nullptr;
@@ -518,16 +448,15 @@ StandardCommandsOptions Daemon::command_options() {
   options.claim_of = [this](std::string_view table, std::string_view key) {
     return fpm_ == nullptr ? RowClaim{} : fpm_->claim_of(table, key);
   };
-  options.standby_for = [this] { return standby_for(); };
+  options.standby_for = [this] { return plane_holder_; };
   options.log = &kept_;
-  options.stalls = [this] { return watchdog_ == nullptr ? 0 : watchdog_->stalls(); };
   options.add_stats = [this](boost::json::object& stats) { add_stats(*context_, stats); };
   options.add_top = [this](boost::json::object& top) { add_top(*context_, top); };
   options.add_health = [this](boost::json::array& troubles, boost::json::array& notes) { add_health(*context_, troubles, notes); };
   return options;
 }
 
-Status Daemon::run() {
+std::string Daemon::report_start() {
   warn_of_policy();
   log_.info("serving", {{"socket", config_.socket},
                         {"dataplane", !plane_holder_.empty() ? "none, as a standby"
@@ -535,35 +464,14 @@ Status Daemon::run() {
                                                              : plane_->describe()},
                         {"policy", runtime_->scheduler().policy().describe()},
                         {"store", describe_stores(config_)}});
-  const std::string state = plane_holder_.empty() ? "serving" : "standby for " + plane_holder_;
-  if (Status told = notify("READY=1\nSTATUS=" + state); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
-  runtime_->run();
-  flush_journal();
-  const bool drained = is_drained();
-  const Status left = unflushed_work().lost();
-  if (!left.ok()) log_.error("stopped with unfinished work; data that is only in memory may be lost", {{"lost", left.message()}});
-  Status lost = finish_files();
-  log_.info("ended", {{"drained", drained && lost.ok()}});
-  if (!gave_way_.ok()) return gave_way_;
-  return lost.ok() ? left : lost;
+  return plane_holder_.empty() ? "serving" : "standby for " + plane_holder_;
 }
 
-void Daemon::on_signal(int signal) {
-  if (signal == SIGHUP) return reload();
-  takes_over_ = false;
-  if (!commands_->is_serving()) {  // The second signal ends the drain.
-    runtime_->stop();
-    return;
-  }
-  if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
-  log_.info("draining", {{"signal", signal}});
-  begin_drain();
-}
+Status Daemon::run() { return service_->run(); }
 
 /// The lock is held until this object ends, and the next one takes it again. Accepted writes need their answers first.
 void Daemon::try_to_take_over() {
-  const auto is_answered = [](const std::unique_ptr<OpenRedis>& store) { return store->unanswered() == 0; };
-  if (takes_over_ || !commands_->is_serving() || !std::ranges::all_of(redis_.stores(), is_answered)) return;
+  if (takes_over_ || !service_->is_serving() || runtime_->store().unfinished() > 0) return;
   netlink::PlaneLock::Holder holder;
   auto lock = netlink::PlaneLock::take(config_.network_namespace, config_.protocol, &holder);
   if (!lock) {
@@ -573,12 +481,7 @@ void Daemon::try_to_take_over() {
   log_.info("standby: the namespace is free, taking over", {{"holder", plane_holder_}});
   plane_lock_ = std::move(*lock);
   takes_over_ = true;
-  begin_drain();
-}
-
-std::string Daemon::standby_for() const {
-  const std::string consumer = redis_.standby_for();
-  return consumer.empty() ? plane_holder_ : consumer;
+  service_->drain();
 }
 
 }  // namespace rondo::daemon

@@ -11,12 +11,11 @@
 #include "managers/managers.h"
 #include "rondo/base/log.h"
 #include "rondo/commands/recent_log.h"
-#include "rondo/commands/standard_commands.h"
+#include "rondo/commands/service.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sched/stall_watchdog.h"
 #include "rondod/commands/commands.h"
 #include "rondod/configuration/config.h"
 #include "rondod/fpm/fpm_feed.h"
@@ -24,8 +23,6 @@
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
 #include "rondod/managers/state_db.h"
-#include "rondod/process/signals.h"
-#include "rondod/process/unflushed_work.h"
 #include "rondod/stores/direct.h"
 #include "rondod/stores/placement.h"
 #include "rondod/stores/redis_watch.h"
@@ -43,14 +40,11 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Serves until SIGTERM or SIGINT. Then it accepts no more requests, finishes the accepted work (for at most limits::kDaemonDrain; a
-  /// second signal ends this phase immediately), writes the journal and the files, however long their disks take, and returns. SIGHUP
-  /// reopens the journal's file and reads the policy, the log level and the password files again. DataLoss: accepted work is lost
-  /// (unflushed_work.h) or is in no file.
+  /// As Service::run(). SIGHUP also reads the policy, the log level and the password files again.
   Status run();
   /// True after run() of a standby whose namespace has become free: the caller destroys this object and opens another one, which reads what
   /// the last process left there and consumes the tables.
-  bool takes_over() const noexcept { return takes_over_; }
+  bool takes_over() const noexcept { return takes_over_ && !service_->has_signal(); }
   /// The configuration in force.
   const Config& config() const noexcept { return config_; }
 
@@ -71,35 +65,27 @@ class Daemon {
   Status open_neighbors();
   Status open_jobs();
   StoreHooks store_hooks();
-  void report_long_turn(const LongTurn& turn);
-  Status open_watchdog();
-  void report_stall(const Stall& stall);
   Status declare_tables();
   Status begin_journal();
+  Status add_commands();
   Status open_admin();
-  void report_notice(const AdminNotice& notice);
+  Result<ServiceOptions> service_options();
   StandardCommandsOptions command_options();
+  /// Logs that rondod serves. Returns the state for the service manager.
+  std::string report_start();
   /// Runs last: the agent and the jobs take over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_work();
   Status start_agent();
   Status open_fpm();
   void report_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts);
-  void on_signal(int signal);
-  /// On SIGHUP: applies the settings that can change at run time, and logs those that need a restart.
-  void reload();
   void read_config_again();
   void read_passwords_again();
   void change_policy(const PolicyChoice& choice);
   void warn_of_policy();
-  /// Another rondod has our tables: ends without draining.
-  void give_way(Status why);
-  void drain();
-  void begin_drain();
+  bool is_drained() const;
   /// As a standby: ends this run when the lock of the namespace is free.
   void try_to_take_over();
-  /// The process that programs our namespace or consumes our tables, as text; empty: this one does.
-  std::string standby_for() const;
-  /// Logs the loss and return of the store, the reading of the standing rows, failed writes, and rows that direct tables dropped.
+  /// Logs the reading of the standing rows, what the switch reports, and rows that direct tables dropped.
   void watch_store();
   /// Logs why the journal loses records, when the reason changes.
   void watch_journal();
@@ -108,12 +94,6 @@ class Daemon {
   void hold_after_damage();
   bool rows_have_come() const;
   void report_standing_rows(const std::vector<ConsumerStats>& consumers);
-  bool is_drained() const;
-  /// Returns what would be lost, and logs the stores that do not answer.
-  UnflushedWork unflushed_work() const;
-  void flush_journal();
-  /// Writes the records that the files of the tables lack; logs and returns what cannot be written.
-  Status finish_files();
 
   Config config_;  // The configuration in force. Only the policy and the log level change, see reload().
   Log& log_;
@@ -121,16 +101,12 @@ class Daemon {
   EventLog events_{
       log_, [this](std::string_view port) { return agent_ != nullptr && agent_->ports().state_of(port).state != PlaneState::Unknown; }};
   const RecentLog& kept_;
-  std::uint64_t failures_reported_ = 0;
-  std::uint64_t rescues_reported_ = 0;
   Status feed_trouble_;                             // The newest trouble.
   std::uint64_t feed_troubles_ = 0;                 // Troubles not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;  // The direct feeds of the store.
   std::string plane_holder_;                        // As a standby, the process that programs our namespace; empty: this one does.
   bool takes_over_ = false;
-  RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }, [this] { return plane_holder_; }};
-  Status gave_way_;                                // The reason.
-  bool gives_back_ = false;                        // The daemon is drained, and returns its leases.
+  RedisWatch redis_{log_, [this](Status why) { service_->end(std::move(why)); }, [this] { return plane_holder_; }};
   std::vector<std::unique_ptr<TableFile>> files_;  // The files of the store.
   netlink::PlaneLock plane_lock_;                  // Must outlive the parts that program the data plane.
   std::unique_ptr<DataPlane> plane_;
@@ -147,18 +123,13 @@ class Daemon {
   std::unique_ptr<FpmFeed> fpm_;                        // Null unless it is enabled.
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // For the daemon's own commands.
-  std::unique_ptr<StandardCommands> commands_;
-  std::unique_ptr<Signals> signals_;
-  std::unique_ptr<TimerSource> drain_timer_;
+  std::unique_ptr<Service> service_;
   std::unique_ptr<TimerSource> health_timer_;
   std::unique_ptr<TimerSource> standby_timer_;
-  Status store_trouble_;
   Status journal_trouble_;
   std::uint64_t journal_dropped_ = 0;  // Already logged.
   bool standing_rows_reported_ = false;
-  Instant drain_until_;
   Instant held_until_;  // After damage to a file: until when objects of an earlier run stay.
-  std::unique_ptr<StallWatchdog> watchdog_;
 };
 
 }  // namespace rondo::daemon

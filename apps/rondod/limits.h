@@ -40,14 +40,6 @@ inline constexpr std::size_t kConfigNesting = 64;
 /// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`. Shown: `restart_hold_s`.
 inline constexpr unsigned kRestartHold = 3600;
 
-/// How long rondod continues with its accepted work after a request to end, because its service manager waits for the end. After that it
-/// writes the journal and the files of tables to their disks, which has no bound of its own: a service manager ends it (TimeoutStopSec).
-/// Reached: the log reports what is left (`drained=false`); rondod exits with 1 if any of that is lost: records that no file took, writes
-/// that a Redis did not answer, changes of direct tables, unhandled rows of tables that neither a Redis nor a file keeps. Figure: none: the
-/// log and the exit code. Test: `RondodOnFullDisk.WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess`,
-/// `RondodOnRedis.ADrainThatIsCutShortSaysHowManyWritesAreLeft`, `UnflushedWork.RowsThatAStoreKeepsAreLeftForTheNextStart`.
-inline constexpr Duration kDaemonDrain = 5000ms;
-
 /// Jobs whose last run has failed, and whose failures in a row are counted for `health`. One costs its name and the words of its last
 /// failure.
 /// Reached: a further job is not counted until another one succeeds, is stopped or is removed. Figure: none: each failed run is in the log,

@@ -20,6 +20,7 @@
 
 #include "base/standard_files.h"
 #include "base/unique_fd.h"
+#include "commands/signals.h"
 #include "heap/heap.h"
 #include "manual/command_words.h"
 #include "manual/man_page.h"
@@ -31,7 +32,6 @@
 #include "rondod/configuration/description.h"
 #include "rondod/configuration/start_check.h"
 #include "rondod/daemon.h"
-#include "rondod/process/signals.h"
 #include "switch_agent/plain_names.h"
 
 namespace {
@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
   log_options.copy = [&kept](std::string_view line) { kept.add(line); };
   log_options.rename = rondo::switch_agent::plain_names;
   rondo::Log log(clock, std::move(log_options));
-  if (rondo::Status blocked = rondo::daemon::block_signals(); !blocked.ok()) {
+  if (rondo::Status blocked = rondo::commands::hold_signals(); !blocked.ok()) {
     log.error("cannot start", {{"why", blocked}});
     return 1;
   }

@@ -1,22 +1,11 @@
-// Daemon: what SIGHUP does. It reopens the journal's file, and reads the settings again that can change at run time.
+// Daemon: what SIGHUP does besides what every Service does. It applies the settings that can change at run time, and logs those that need
+// a restart.
 #include <string>
 #include <utility>
 
 #include "rondod/daemon.h"
-#include "rondod/process/notify.h"
 
 namespace rondo::daemon {
-
-/// The service manager waits for READY=1, and matches it to this reload by its time.
-void Daemon::reload() {
-  const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
-  static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
-  if (journal_ != nullptr) journal_->rotate();
-  if (journal_ != nullptr) log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
-  read_config_again();
-  read_passwords_again();
-  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn(kNotNotified, {{"why", told}});
-}
 
 void Daemon::read_config_again() {
   if (config_.path.empty()) return;

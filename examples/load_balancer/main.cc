@@ -8,7 +8,6 @@
 
 #include <boost/json.hpp>
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +15,7 @@
 #include <string>
 
 #include "controller.h"
-#include "rondo/commands/standard_commands.h"
+#include "rondo/commands/service.h"
 #include "rondo/store/durable_store.h"
 #include "rondo/store/memory_store.h"
 #include "rondo/store/redis_store.h"
@@ -133,8 +132,6 @@ Status add_commands(CommandRegistry& registry, const Address& drainer) {
 }
 // endregion
 
-Runtime* to_stop = nullptr;
-
 // region: serve
 Status serve(const Options& options) {
   const auto opened = Runtime::open({.store = [&](Scheduler& scheduler) { return make_store(options.store, scheduler); }});
@@ -149,21 +146,12 @@ Status serve(const Options& options) {
 
   CommandRegistry registry{"load_balancer", "1.0"};
   if (Status added = add_commands(registry, *drainer); !added.ok()) return added;
-  const auto commands = add_standard_commands(registry, runtime);
-  if (!commands) return commands.error();
-  if (Status serving = (*commands)->serve({.path = options.socket}); !serving.ok()) return serving;
+  const auto service = Service::open(runtime, registry, {.admin = {.path = options.socket}});
+  if (!service) return service.error();
 
   fs::create_directories(options.device);
   if (options.store == "memory") remove_services(options.device);
-  to_stop = &runtime;
-  std::signal(SIGTERM, [](int) { to_stop->stop(); });
-  std::signal(SIGINT, [](int) { to_stop->stop(); });
-  std::printf("serving on %s\n", options.socket.c_str());
-  std::fflush(stdout);
-  runtime.run();
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGINT, SIG_DFL);
-  return {};
+  return (*service)->run();
 }
 // endregion
 

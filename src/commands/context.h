@@ -26,8 +26,11 @@ struct Context : std::enable_shared_from_this<Context> {
   RowClaim claim_of(std::string_view table, std::string_view key) const {
     return options.claim_of ? options.claim_of(table, key) : RowClaim{};
   }
-  /// As in StandardCommandsOptions; empty if this process consumes its tables.
-  std::string standby_for() const { return options.standby_for ? options.standby_for() : std::string{}; }
+  /// The process for which this one stands by; empty if it consumes its tables.
+  std::string standby_for() const {
+    std::string of_store = runtime.store().report().standby_for;
+    return of_store.empty() && options.standby_for ? options.standby_for() : of_store;
+  }
   /// Calls 'use' with the key of the row that 'key' denotes: 'key' itself if the store has such a row, otherwise its canonical spelling.
   /// If the store is remote and 'key' has another spelling, the call is asynchronous; otherwise it happens before the return. 'use' answers
   /// 'reply'.

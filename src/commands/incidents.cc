@@ -1,5 +1,6 @@
 #include "commands/incidents.h"
 
+#include <algorithm>
 #include <array>
 #include <boost/json.hpp>
 #include <chrono>
@@ -69,10 +70,16 @@ void Incidents::check(Runtime& runtime, const WriteFailures& writes) {
   writes_.check(writes.later().count, writes.later().last.message(), clock);
   facts_.check(facts.announcements + facts.withdrawals, facts.newest, clock);
   wakes_.check(runtime.scheduler().stats().sweep_rescues, "a fault of the program, please report it", clock);
+  for (const StoreReport::Incident& one : runtime.store().report().incidents) {
+    auto known = std::ranges::find(of_store_, one.what, &Incident::what);
+    if (known == of_store_.end()) known = of_store_.insert(known, Incident{one.what});
+    known->check(one.count, one.newest, clock);
+  }
 }
 
 void Incidents::report(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
   for (const Incident* const one : {&wakes_, &refused_writes_, &writes_, &facts_}) one->report(now, troubles, notes);
+  for (const Incident& one : of_store_) one.report(now, troubles, notes);
 }
 
 }  // namespace rondo::commands

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/base/clock.h"
 
@@ -30,6 +31,7 @@ class Incident {
 
   /// 'count': how many happened since the start; 'newest': details of the last one. New ones get the present time.
   void check(std::uint64_t count, std::string_view newest, const Clock& clock);
+  std::string_view what() const noexcept { return what_; }
   /// How many happened since the start, while they are a trouble; then 0.
   std::uint64_t recent(Instant now) const;
   /// Adds itself to 'troubles' or 'notes', if it ever happened.
@@ -58,6 +60,7 @@ class Incidents {
   Incident refused_writes_{"writes that the store refused"};
   Incident writes_{"accepted writes that failed later"};
   Incident facts_{"facts that an Orch forgot to announce or withdraw"};
+  std::vector<Incident> of_store_;  // StoreReport::incidents.
 };
 
 }  // namespace rondo::commands

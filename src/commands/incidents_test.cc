@@ -137,7 +137,7 @@ TEST(Incidents, ATableThatItsOrchHoldsForLongWhileRowsWaitIsNamed) {
 TEST(Incidents, EachKindHasItsOwnTime) {
   RuntimeFixture in;
   Incidents incidents;
-  WriteFailures writes{{}};
+  WriteFailures writes{in.runtime.store()};
   OpenOrch& groups = in.add_groups();
   const auto waits = [&in] { return in.groups.empty() ? Outcome::wait_for({kGroup, "1"}) : Outcome::done(); };
   groups.consume(
@@ -145,7 +145,7 @@ TEST(Incidents, EachKindHasItsOwnTime) {
   incidents.check(in.runtime, writes);
   EXPECT_THAT(told(incidents, in.runtime.clock()).troubles, IsEmpty());
 
-  writes.listener(WriteAnswer::Counted)(Status{StatusCode::Unavailable, "the store went away"});
+  writes.counter()(Status{StatusCode::DeadlineExceeded, "the store went away"});
   incidents.check(in.runtime, writes);
   in.run_for(limits::kIncidentReported / 2);
   in.set("ROUTE", "a", {});

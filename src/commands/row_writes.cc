@@ -72,7 +72,7 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
     }
   }
   for (const Change& change : changes) {
-    WriteDone done = context.failures.listener(when);
+    WriteDone done;
     if (waits) {
       const bool is_last = &change == &changes.back();
       const bool ends = is_last && !write.wait;

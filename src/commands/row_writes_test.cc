@@ -87,9 +87,7 @@ using WritesOfARow = WaitingWrites;
 /// On a store behind a connection, where a write is done when the store has confirmed it.
 class ConfirmedWrites : public WaitingWrites {
  protected:
-  ConfirmedWrites()
-      : WaitingWrites([](Scheduler& scheduler) { return std::make_unique<sim::SimStore>(scheduler); },
-                      {.write_answer = [](std::string_view) { return WriteAnswer::Confirmed; }}) {}
+  ConfirmedWrites() : WaitingWrites([](Scheduler& scheduler) { return std::make_unique<sim::SimStore>(scheduler); }, {}) {}
   sim::SimStore& store() { return static_cast<sim::SimStore&>(runtime.store()); }
 };
 

@@ -29,7 +29,7 @@ Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions
       runtime(of),
       options(std::move(given)),
       started(of.clock().now()),
-      failures(options.write_answer),
+      failures(of.store()),
       watchers(of, options.priority),
       waits(of, options.priority),
       timer("incidents", options.priority, [this] { incidents.check(runtime, failures); }) {

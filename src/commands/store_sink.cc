@@ -53,8 +53,6 @@ Status StoreSink::begin_table(std::string_view table) {
       if (frame->unwritten.refused) count(end);
       frame->end(end);
     };
-  } else {
-    done_ = failures_.listener(when);
   }
   return check_written_table(runtime_, table);
 }

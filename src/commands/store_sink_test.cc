@@ -48,7 +48,7 @@ class FullTables : public testing::Test {
         runtime_, failures_, watchers_, StoreSink::CanonicalKeyOf{},
         [](std::string_view, std::string_view key) { return key == "mine" ? RowClaim{.owner = "it is mine", .note = {}} : RowClaim{}; });
   }
-  WriteFailures failures_{{}};
+  WriteFailures failures_{runtime_.store()};
   Watchers watchers_{runtime_, Priority{}};
   CommandRegistry commands_;
   AdminServerOptions options_;

@@ -26,6 +26,8 @@ void command_health(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
   if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(sentence("store: " + hide_secrets(store.message())));
+  const StoreReport report = runtime.store().report();
+  for (const std::string& trouble : report.troubles) troubles.push_back(sentence(hide_secrets(trouble)));
   runtime.scheduler().for_each_source([&troubles](const Source& source) {
     if (const auto* const part = dynamic_cast<const ReportsHealth*>(&source); part != nullptr && !part->health().ok()) {
       troubles.push_back(sentence(std::string{source.name()} + ": " + std::string{part->health().message()}));
@@ -33,6 +35,7 @@ void command_health(Context& context, Reply reply) {
   });
   for (const std::string& still : runtime.standstills(limits::kAdminPageRows)) troubles.push_back(sentence(still));
   json::array notes;
+  for (const std::string& note : report.notes) notes.push_back(sentence(hide_secrets(note)));
   for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(sentence("policy: " + why));
   const auto count = [&notes](std::uint64_t number, std::string_view what) {
     if (number != 0) notes.push_back(sentence(std::to_string(number) + " " + std::string{what}));

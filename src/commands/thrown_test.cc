@@ -34,7 +34,6 @@ class ThrowingFunctions : public testing::Test, public RuntimeFixture {
     options.canonical_key = [](std::string_view) -> CanonicalKey {
       return [](std::string_view key) -> std::optional<std::string> { return "c-" + std::string{key}; };
     };
-    options.write_answer = [this](std::string_view) { return throw_if("write_answer"), WriteAnswer::Confirmed; };
     options.claim_of = [this](std::string_view, std::string_view) { return throw_if("claim_of"), RowClaim{}; };
     options.standby_for = [this] { return throw_if("standby_for"), std::string{}; };
     commands_ = std::move(add_standard_commands(registry_, runtime, options).value());
@@ -81,11 +80,9 @@ class ThrowingFunctions : public testing::Test, public RuntimeFixture {
 };
 
 TEST_F(ThrowingFunctions, AreTheAnswerToAWrite) {
-  for (const char* const function : {"write_answer", "claim_of"}) {
-    expect_error(function, R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"]]})");
-    expect_error(function, R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"]],"replace":true})");
-    expect_error(function, R"({"id":1,"command":"del","table":"T","key":"a"})");
-  }
+  expect_error("claim_of", R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"]]})");
+  expect_error("claim_of", R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"]],"replace":true})");
+  expect_error("claim_of", R"({"id":1,"command":"del","table":"T","key":"a"})");
 }
 
 TEST_F(ThrowingFunctions, AreTheAnswerToAQuestion) {
@@ -98,7 +95,7 @@ TEST_F(ThrowingFunctions, AreTheAnswerToAQuestion) {
 /// Each frame is settled all the same, and its other rows are written.
 class ThrowingRows : public testing::Test, public RuntimeFixture {
  protected:
-  ThrowingRows() {
+  ThrowingRows() : RuntimeFixture({}, [](Scheduler& scheduler) { return std::make_unique<sim::SimStore>(scheduler); }) {
     orch_.consume(
         "T", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
   }
@@ -107,16 +104,17 @@ class ThrowingRows : public testing::Test, public RuntimeFixture {
 
 TEST_F(ThrowingRows, RefuseOnlyTheirFrameOrRow) {
   bool begin_throws = true;
-  WriteFailures failures([&begin_throws](std::string_view) -> WriteAnswer {
-    if (std::exchange(begin_throws, false)) throw std::runtime_error("boom");
-    return WriteAnswer::Confirmed;
-  });
+  WriteFailures failures(runtime.store());
   Watchers watchers(runtime, Priority{});
   const auto claim_of = [](std::string_view, std::string_view key) -> RowClaim {
     if (key == "bad") throw std::runtime_error("boom");
     return {};
   };
-  StoreSink sink(runtime, failures, watchers, {}, claim_of);
+  const auto canonical_key_of = [&begin_throws](std::string_view) -> CanonicalKey {
+    if (std::exchange(begin_throws, false)) throw std::runtime_error("boom");
+    return nullptr;
+  };
+  StoreSink sink(runtime, failures, watchers, canonical_key_of, claim_of);
   EXPECT_EQ(sink.begin("T").to_string(), "internal: a function of StandardCommandsOptions threw: boom");
   ASSERT_TRUE(sink.begin("T").ok());
   EXPECT_TRUE(sink.row(BulkOp::Set, "a", {}).ok());

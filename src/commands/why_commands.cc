@@ -122,11 +122,20 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       if (!link.note.starts_with("no such")) ended_.insert(next_);  // Otherwise the Orch knows of no such row.
       return;
     }
-    link.note += "no such row was written";
     const auto size = store_.size(link.table);
+    if (size && size->staged > 0 && !is_consumed(link.table)) {
+      link.note += "no Orch of this program consumes the table; keys that wait in it: " + std::to_string(size->staged);
+      return;
+    }
+    link.note += "no such row was written";
     if (size && size->staged > 0) {
       link.note += " (or it is among the " + std::to_string(size->staged) + " rows of this table not taken yet)";
     }
+  }
+
+  bool is_consumed(std::string_view table) const {
+    const std::vector<ConsumerStats> consumers = runtime_.consumers();
+    return std::ranges::find(consumers, table, &ConsumerStats::table) != consumers.end();
   }
 
   /// True if the Orch of the table tells the state of each row that it has taken, and tells none of this one. Rows of a table in this

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "rondo/commands/standard_commands.h"
 #include "rondo/store/store.h"
 
 namespace rondo::commands {
@@ -21,19 +20,9 @@ Status not_yet_written(const Status& why);
 
 class WriteFailures {
  public:
-  using AnswerOf = std::function<WriteAnswer(std::string_view table)>;
-  /// An empty function means WriteAnswer::Counted.
-  explicit WriteFailures(AnswerOf answer_of) : answer_of_(std::move(answer_of)) {}
+  explicit WriteFailures(const Store& store) : store_(store) {}
 
-  /// The options' function may throw: it is called once, before anything is written.
-  WriteAnswer answer_of(std::string_view table) const { return answer_of_ ? answer_of_(table) : WriteAnswer::Counted; }
-  /// Returns the callback for Store::write() that counts a later failure; empty unless failures of the table are counted.
-  WriteDone listener(WriteAnswer answer) {
-    if (answer != WriteAnswer::Counted) return {};
-    return [failures = failures_](const Status& end) {
-      if (!end.ok()) failures->add(failures->later, end);
-    };
-  }
+  WriteAnswer answer_of(std::string_view table) const { return store_.write_answer(table); }
   /// Returns a callback that counts failed writes to a table that refuses(). A write that was sent and not confirmed, such as one that too
   /// few replicas have, may have taken effect, so it counts as one that failed later.
   WriteDone counter() {
@@ -42,7 +31,7 @@ class WriteFailures {
       failures->add(end.code() == StatusCode::DeadlineExceeded ? failures->later : failures->refused, end);
     };
   }
-  static bool waits_for_end(WriteAnswer answer) noexcept { return answer == WriteAnswer::Stored || answer == WriteAnswer::Confirmed; }
+  static bool waits_for_end(WriteAnswer answer) noexcept { return answer != WriteAnswer::Accepted; }
   /// Returns the function that makes the answer for a write, one that waits_for_end(), which ended with an error. It counts the write if it
   /// was refused.
   std::function<Status(const Status& why)> answerer(WriteAnswer answer, std::string_view key) {
@@ -78,7 +67,7 @@ class WriteFailures {
     Count later;
     Status last;
   };
-  const AnswerOf answer_of_;
+  const Store& store_;
   std::shared_ptr<Failures> failures_ = std::make_shared<Failures>();  // Shared with writes that end after this object.
 };
 

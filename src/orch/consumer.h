@@ -82,6 +82,8 @@ class Consumer final : public Source {
   bool is_caught_up() const { return subscription_->caught_up(); }
   /// Subscription::has_fetched().
   bool has_fetched(std::string_view key) const { return subscription_->has_fetched(key); }
+  /// Subscription::depth().
+  std::size_t waiting() const { return subscription_->depth(); }
 
   /// For readers that observe rows.
   RowObservers& observers() noexcept { return observers_; }

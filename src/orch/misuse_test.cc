@@ -31,6 +31,9 @@ TEST_F(MisuseDeathTest, ATableIsWrittenByTheRuntimesThreadAlone) {
   Store& store = runtime.store();
   EXPECT_DEATH(elsewhere([&] { static_cast<void>(store.write("ROUTE_TABLE", Change::set("k", {}))); }),
                "Store::write of ROUTE_TABLE was called on another thread than the runtime's; use Runtime::post");
+  EXPECT_DEATH(elsewhere([&] { store.get("ROUTE_TABLE", "k", {}); }), "Store::get of ROUTE_TABLE was called on another thread");
+  EXPECT_DEATH(elsewhere([&] { store.scan("ROUTE_TABLE", {}, 1, {}); }), "Store::scan of ROUTE_TABLE was called on another thread");
+  EXPECT_DEATH(elsewhere([&] { store.scan_written("ROUTE_TABLE", {}, 1, {}); }), "Store::scan_written of ROUTE_TABLE was called on");
   EXPECT_DEATH(elsewhere([&] { runtime.table("ROUTE_TABLE"); }), "Runtime::table of ROUTE_TABLE was called on another thread");
   EXPECT_TRUE(table.set("k", {}).ok());
 }
@@ -57,6 +60,21 @@ TEST_F(MisuseDeathTest, ARuntimeIsReadAndSetUpByItsOwnThreadAlone) {
     EXPECT_DEATH(elsewhere(use), "Runtime::" + std::string{name} + " was called on another thread than the runtime's; use Runtime::post");
     use();
   }
+}
+
+// A death test of this style runs in a forked child.
+TEST_F(MisuseDeathTest, ARuntimeOfTheParentIsNotDestroyedInAForkedChild) {
+  testing::GTEST_FLAG(death_test_style) = "fast";
+  auto opened = std::make_unique<Runtime>();
+  EXPECT_DEATH(opened.reset(), "the end of a Runtime was called in a child process, made by fork.. or daemon.3.");
+  EXPECT_DEATH(opened->run(), "open the Runtime after the fork");
+  EXPECT_EXIT(
+      {
+        Runtime of_child;
+        of_child.run_until_idle();
+        std::_Exit(0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(MisuseDeathTest, ARuntimeThatAnotherThreadRunsIsNotDestroyed) {

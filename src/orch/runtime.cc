@@ -77,6 +77,7 @@ RuntimeObserver::~RuntimeObserver() = default;
 Runtime::~Runtime() {
   RONDO_EXPECT(!parts_->scheduler->runs_elsewhere(),
                "a Runtime is destroyed while another thread runs it; stop() it, and join that thread");
+  parts_->scheduler->expect_same_process("the end of a Runtime");
   parts_->scheduler->move_here();  // Objects that are destroyed may withdraw facts.
   parts_->is_ending = true;
   parts_->elsewhere.reset();  // First: running jobs may use what is destroyed after it.
@@ -309,6 +310,9 @@ std::vector<std::string> Runtime::standstills(std::size_t max) const {
       found.push_back("worker " + quoted(worker->name()) + " was stopped by its own code, and handles its tables no more");
     }
   }
+  for (const std::string& table : parts_->written_tables) {
+    if (found.size() < max) parts_->add_unconsumed(table, worker_of(table) != nullptr, found);
+  }
   using Found = std::vector<std::string>;
   for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.standstills(max); })) {
     for (std::string& one : theirs) {
@@ -316,6 +320,15 @@ std::vector<std::string> Runtime::standstills(std::size_t max) const {
     }
   }
   return found;
+}
+
+/// A table on a server may have its consumer in another process.
+void Runtime::Parts::add_unconsumed(const std::string& table, bool is_of_worker, std::vector<std::string>& found) const {
+  if (is_of_worker || bridge != nullptr || consumers.contains(table) || store->write_answer(table) == WriteAnswer::Confirmed) return;
+  const Result<Store::Size> size = store->size(table);
+  if (!size || size->staged == 0) return;
+  found.push_back("no Orch consumes the table " + quoted(table) +
+                  ", which this program writes: keys that wait in it: " + std::to_string(size->staged));
 }
 
 std::vector<ParkedFact> Runtime::parked_facts(std::size_t max) const {

@@ -53,6 +53,8 @@ struct Runtime::Parts {
   /// Asserts that Runtime::'function' is called on the runtime's thread.
   void expect_here(std::string_view function, std::string_view of = {}) const;
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
+  /// Reports a table of this program in which changes wait, and that none of its Orchs consumes.
+  void add_unconsumed(const std::string& table, bool is_of_worker, std::vector<std::string>& found) const;
 
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;

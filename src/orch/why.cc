@@ -76,7 +76,11 @@ void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, In
       add_note(link, *rejection);
       return;
     }
-    add_note(link, "no change is pending for this key: it was never written, or it is done");
+    // A server alone knows which keys its waiting changes have.
+    add_note(link, consumer->waiting() == 0
+                       ? std::string{"no change is pending for this key: it was never written, or it is done"}
+                       : "its consumer has taken no change of this key that is not done; keys that wait in the table: " +
+                             std::to_string(consumer->waiting()) + ", and it may be one of them");
     return;
   }
   link.state = state_of(ledger, row);

@@ -231,6 +231,30 @@ TEST_F(WhyTest, WhatIsNotOwedAndWhatNobodyConsumesIsSaid) {
   EXPECT_THAT(runtime.why("NO_TABLE", "none").chain[0].note, HasSubstr("no Orch consumes this table"));
 }
 
+TEST_F(WhyTest, ARowThatWaitsToBeTakenIsQueued) {
+  runtime.add<OpenOrch>().consume(
+      "T", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
+  set("T", "a");
+  const WhyLink waits = runtime.why("T", "a").chain.at(0);
+  EXPECT_EQ(waits.state, WhyLink::State::Queued);
+  EXPECT_EQ(waits.note, "its consumer has not taken it yet");
+  EXPECT_THAT(runtime.why("T", "other").chain.at(0).note,
+              testing::AllOf(HasSubstr("keys that wait in the table: 1"), Not(HasSubstr("never written"))));
+  run();
+  EXPECT_EQ(runtime.why("T", "a").chain.at(0).state, WhyLink::State::Absent);
+  EXPECT_THAT(runtime.why("T", "a").chain.at(0).note, HasSubstr("never written, or it is done"));
+}
+
+TEST_F(WhyTest, ATableThatTheProgramWritesAndNoOrchConsumesIsAStandstill) {
+  set("ROUTE", "a");
+  Table typo = runtime.table("ROUTES");
+  EXPECT_THAT(runtime.standstills(10), testing::IsEmpty()) << "nothing waits in it";
+  ASSERT_TRUE(typo.set("a", {}).ok());
+  run();
+  EXPECT_THAT(runtime.standstills(10),
+              testing::ElementsAre("no Orch consumes the table 'ROUTES', which this program writes: keys that wait in it: 1"));
+}
+
 TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
   auto& orch = runtime.add<OpenOrch>();
   orch.consume(

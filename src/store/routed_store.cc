@@ -62,4 +62,56 @@ Status RoutedStore::health() const {
   return first.ok() ? first : Status{first.code(), all};
 }
 
+StoreReport RoutedStore::report() const {
+  StoreReport all;
+  for (const auto& store : stores_) {
+    StoreReport one = store->report();
+    std::ranges::move(one.troubles, std::back_inserter(all.troubles));
+    std::ranges::move(one.notes, std::back_inserter(all.notes));
+    std::ranges::move(one.damage, std::back_inserter(all.damage));
+    for (StoreReport::Incident& incident : one.incidents) {
+      const auto same = std::ranges::find(all.incidents, incident.what, &StoreReport::Incident::what);
+      if (same == all.incidents.end()) {
+        all.incidents.push_back(std::move(incident));
+        continue;
+      }
+      same->count += incident.count;
+      if (!incident.newest.empty()) same->newest.append(same->newest.empty() ? "" : ", ").append(incident.newest);
+    }
+    if (all.standby_for.empty()) all.standby_for = std::move(one.standby_for);
+    if (all.must_end.ok()) all.must_end = std::move(one.must_end);
+  }
+  return all;
+}
+
+void RoutedStore::poll() {
+  for (const auto& store : stores_) store->poll();
+}
+
+void RoutedStore::begin_end() {
+  for (const auto& store : stores_) store->begin_end();
+}
+
+std::size_t RoutedStore::unfinished() const {
+  std::size_t count = 0;
+  for (const auto& store : stores_) count += store->unfinished();
+  return count;
+}
+
+bool RoutedStore::release() {
+  return std::ranges::count_if(stores_, [](const std::unique_ptr<Store>& store) { return !store->release(); }) == 0;
+}
+
+Status RoutedStore::finish() {
+  Status first;
+  std::string all;
+  for (const auto& store : stores_) {
+    const Status lost = store->finish();
+    if (lost.ok()) continue;
+    if (first.ok()) first = lost;
+    all.append(all.empty() ? "" : ", ").append(lost.message());
+  }
+  return first.ok() ? first : Status{first.code(), all};
+}
+
 }  // namespace rondo::store

@@ -25,7 +25,8 @@ class RoutedStore final : public Store {
   /// Without the tables that a store has although they are routed to another one.
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
-  bool applies_at_once(std::string_view table) const override { return at(table).applies_at_once(table); }
+  WriteAnswer write_answer(std::string_view table) const override { return at(table).write_answer(table); }
+  bool outlives_process(std::string_view table) const override { return at(table).outlives_process(table); }
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
     return at(table).subscribe(table, options);
   }
@@ -35,6 +36,13 @@ class RoutedStore final : public Store {
   Result<Size> size(std::string_view table) const override { return at(table).size(table); }
   /// The code of the first store that is not healthy; the message names all unhealthy stores.
   Status health() const override;
+  StoreReport report() const override;
+  void poll() override;
+  void begin_end() override;
+  std::size_t unfinished() const override;
+  bool release() override;
+  /// Names everything that is lost.
+  Status finish() override;
 
  private:
   Store& at(std::string_view table) const;

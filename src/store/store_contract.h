@@ -34,8 +34,8 @@ class StoreWorld {
   virtual std::size_t tables_at_first() const { return 0; }
   /// Whether size() reports the number of rows. A store whose rows are remote may not know it.
   virtual bool counts_rows() const { return true; }
-  /// What Store::applies_at_once() must return for a table.
-  virtual bool applies_at_once() const { return false; }
+  /// What Store::write_answer() must return for a table.
+  virtual WriteAnswer write_answer() const { return WriteAnswer::Confirmed; }
 };
 
 /// A world whose connection can break; only the promises about gaps need it.
@@ -87,7 +87,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     EXPECT_EQ(size->rows, world_->counts_rows() ? std::optional{rows} : std::nullopt);
   }
 
-  bool must_apply_at_once() const { return world_->applies_at_once(); }
+  WriteAnswer answer() const { return world_->write_answer(); }
   void declare(const std::string& table, TableKind kind, std::size_t rows_max = limits::kTableRows) {
     const Status status = store().declare({.name = table, .kind = kind, .rows_max = rows_max});
     ASSERT_TRUE(status.ok()) << status.to_string();

@@ -21,7 +21,7 @@ class MemoryStoreWorld final : public StoreWorld {
   Store& store() override { return *store_; }
   Scheduler& scheduler() override { return scheduler_; }
   void settle() override { scheduler_.run_until_idle(); }
-  bool applies_at_once() const override { return true; }
+  WriteAnswer write_answer() const override { return WriteAnswer::Accepted; }
 
  private:
   sim::World world_{1};
@@ -40,7 +40,7 @@ class RoutedStoreWorld final : public StoreWorld {
   Store& store() override { return store_; }
   Scheduler& scheduler() override { return scheduler_; }
   void settle() override { scheduler_.run_until_idle(); }
-  bool applies_at_once() const override { return true; }
+  WriteAnswer write_answer() const override { return WriteAnswer::Accepted; }
 
  private:
   sim::World world_{1};

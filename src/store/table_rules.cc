@@ -27,9 +27,9 @@ std::string table_named(std::string_view name) { return "table " + quoted(name);
 std::string table_of(const TableSpec& spec) { return table_named(spec.name) + " (" + std::string{to_string(spec.kind)} + ")"; }
 }  // namespace
 
-void expect_write_here(const Scheduler& scheduler, std::string_view table) {
-  RONDO_EXPECT(scheduler.is_here(),
-               "Store::write of " + std::string{table} + " was called on another thread than the runtime's; use Runtime::post");
+void expect_here(const Scheduler& scheduler, std::string_view function, std::string_view table) {
+  RONDO_EXPECT(scheduler.is_here(), "Store::" + std::string{function} + " of " + std::string{table} +
+                                        " was called on another thread than the runtime's; use Runtime::post");
 }
 
 Status check_spec(const TableSpec& spec, std::string_view name_of_rows_max) {

@@ -33,8 +33,8 @@ Status check_scan_written(const TableSpec& spec);
 /// close to a limit.
 Status check_merge(std::string_view table, const Record& older, const Record& newer);
 
-/// Ends the process if Store::write of 'table' was called on another thread than that of 'scheduler'.
-void expect_write_here(const Scheduler& scheduler, std::string_view table);
+/// Ends the process if Store::'function' of 'table' was called on another thread than that of 'scheduler'.
+void expect_here(const Scheduler& scheduler, std::string_view function, std::string_view table);
 Status no_such_table(std::string_view name);
 Status table_full(const TableSpec& spec, std::string_view key);
 Status has_consumer(const TableSpec& spec);

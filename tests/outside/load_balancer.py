@@ -23,8 +23,9 @@ class Daemon:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout.readline().startswith("serving on "), self.words
+        self.process = subprocess.Popen(self.words, stderr=subprocess.PIPE, text=True)
+        while " serving " not in self.process.stderr.readline():
+            assert self.process.poll() is None, self.words
 
     def kill(self):
         self.process.kill()

@@ -114,7 +114,7 @@ TEST_F(RondodOnLinux, ReopensItsJournalOnHangup) {
   ASSERT_TRUE(becomes([&] { return fs::exists(record) && fs::file_size(record) > 0; }));
   fs::rename(record, directory / "day.journal.1");
   ASSERT_EQ(::kill(pid, SIGHUP), 0);
-  ASSERT_TRUE(becomes([&] { return log_text().find("asked the journal to reopen") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] { return log_text().find("the journal reopens its file") != std::string::npos; }));
   set("INTF_TABLE", "swp1", {{"mtu", "1500"}});
   EXPECT_TRUE(becomes([&] { return fs::exists(record) && fs::file_size(record) > 0; }));
 }

@@ -129,23 +129,6 @@ json::array direct_json(const CommandContext& context) {
   return rows;
 }
 
-/// 'holds': objects of an earlier run in the data plane are not deleted yet.
-void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, bool holds, json::array& troubles) {
-  if (!file.trouble.ok()) {
-    const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
-    const std::string what = file.writes_fail ? "nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
-                                                    " records wait and are lost when the daemon ends before that is mended: "
-                                              : "it could not be kept small for " + seconds + " s, it grows while writes go on: ";
-    troubles.push_back(text("file " + path + ": " + what + std::string{file.trouble.message()}));
-  }
-  if (!file.damage.empty()) {
-    troubles.push_back(
-        sentence("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
-                 " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file + "; feed the tables again" +
-                 (holds ? ": until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays" : "")));
-  }
-}
-
 /// A listener that cannot accept more connections excludes feeders.
 void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::array& notes) {
   const auto count = [&feed](std::string_view cause) {
@@ -287,11 +270,15 @@ void add_top(const CommandContext& context, json::object& top) {
 void add_health(CommandContext& context, json::array& troubles, json::array& notes) {
   const Instant now = context.runtime.clock().now();
   const bool holds = context.agent != nullptr && !context.agent->has_restarted();
-  for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
+  const auto is_damaged = [](const std::unique_ptr<TableFile>& file) { return !file->figures().damage.empty(); };
+  if (holds && std::ranges::any_of(context.files, is_damaged)) {
+    notes.push_back(
+        sentence("until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays, because rows were lost"));
+  }
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   add_fpm_health(context, troubles, notes);
   add_managers_health(context, troubles, notes);
-  context.redis.add_health(context.runtime.clock(), troubles, notes);
+  context.redis.add_health(context.runtime.clock(), notes);
   if (context.jobs != nullptr) context.jobs->add_health(troubles, notes);
   if (!context.refused_config.empty()) {
     notes.push_back(sentence("the configuration could not be read again, and the next start would fail: " + context.refused_config));

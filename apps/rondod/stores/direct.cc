@@ -67,7 +67,6 @@ class OpenFeed final : public DirectFeed {
     for (const std::string& table : tables_) figures.staged += server.staged(settings_.database, table).value();
     return figures;
   }
-  void hold() override { store_.server().hold(); }
 
  private:
   ZmqStore& store_;

@@ -41,8 +41,6 @@ class DirectFeed {
  public:
   virtual ~DirectFeed() = default;
   virtual DirectFigures figures() const = 0;
-  /// Stops reading.
-  virtual void hold() = 0;
 };
 
 struct DirectHooks {

@@ -18,8 +18,6 @@ class OpenFile final : public TableFile {
  public:
   OpenFile(DurableStore& store, std::string path) : store_(store), path_(std::move(path)) {}
   const std::string& path() const override { return path_; }
-  void poll_file() override { store_.poll_file(); }
-  Status finish() override { return store_.finish(); }
   TableFileFigures figures() const override {
     const DurableStoreStats stats = store_.stats();
     return {.records = stats.records,
@@ -34,7 +32,6 @@ class OpenFile final : public TableFile {
             .failed_upkeep = stats.failed_upkeep,
             .refused = stats.refused,
             .trouble = store_.health(),
-            .writes_fail = stats.writes_fail,
             .failing_since = stats.failing_since,
             .damage = stats.damage,
             .damaged_file = stats.damaged_file};
@@ -62,11 +59,6 @@ Status check_durable_content(const std::string& url) {
   return found.code() == StatusCode::FailedPrecondition || found.code() == StatusCode::DataLoss ? found : Status{};
 }
 
-bool durable_waits_for_disk(std::string_view url) {
-  const Result<DurableStoreOptions> options = parse_durable_address(url);
-  return options && options->durability == Durability::EveryBatch;
-}
-
 Result<StoreMaker> make_durable(const std::string& url, DurableHooks hooks) {
   Result<DurableStoreOptions> options = parse_durable_address(url);
   if (!options) return failure(options.error());
@@ -74,7 +66,6 @@ Result<StoreMaker> make_durable(const std::string& url, DurableHooks hooks) {
     Result<std::unique_ptr<DurableStore>> store = DurableStore::open(scheduler, options);
     if (!store) return store;
     const DurableStoreStats& stats = (*store)->stats();
-    for (const std::string& lost : stats.damage) hooks.on_damage(options.path, stats.damaged_file, lost);
     if (!stats.not_shrunk.empty()) hooks.on_not_shrunk(options.path, stats.not_shrunk);
     hooks.on_restored(options.path, stats.restored);
     hooks.on_open(std::make_unique<OpenFile>(**store, options.path));

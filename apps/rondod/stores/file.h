@@ -27,7 +27,6 @@ struct TableFileFigures {
   std::uint64_t failed_upkeep = 0;
   std::uint64_t refused = 0;  // Refused writes.
   Status trouble;             // Why nothing can be written now, or why the file cannot be kept small.
-  bool writes_fail = false;   // Nothing can be written now.
   Instant failing_since;      // Since when there is a trouble.
   std::vector<std::string> damage;
   std::string damaged_file;
@@ -39,17 +38,12 @@ class TableFile {
   virtual ~TableFile() = default;
   virtual const std::string& path() const = 0;
   virtual TableFileFigures figures() const = 0;
-  /// See DurableStore.
-  virtual void poll_file() = 0;
-  /// Writes the waiting records at the end of the process; blocks. Returns the reason if they cannot be written.
-  virtual Status finish() = 0;
 };
 
 struct DurableHooks {
   std::function<void(std::unique_ptr<TableFile> file)> on_open = {};
-  /// Called when rows were restored: for the log, the file, their number, and what was lost.
+  /// Called when rows were restored: for the log, the file and their number.
   std::function<void(const std::string& file, std::uint64_t rows)> on_restored = {};
-  std::function<void(const std::string& file, const std::string& kept_as, const std::string& lost)> on_damage = {};
   /// See DurableStoreStats.
   std::function<void(const std::string& file, const std::string& why)> on_not_shrunk = {};
 };
@@ -58,8 +52,6 @@ struct DurableHooks {
 std::optional<std::string> durable_file(std::string_view url);
 /// Why the start would refuse the content of the file at 'url'; ok if it would not, or another process has it open now.
 Status check_durable_content(const std::string& url);
-/// True if a write there counts only when it is on the disk.
-bool durable_waits_for_disk(std::string_view url);
 /// Makes a store whose tables are restored from the file at 'url'.
 Result<StoreMaker> make_durable(const std::string& url, DurableHooks hooks);
 

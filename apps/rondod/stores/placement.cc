@@ -28,13 +28,6 @@ void add_run_tables(std::vector<std::string>& names) {
   for (unsigned level = 0; level < limits::kPriorities; ++level) names.push_back(std::string{kRunTables} + std::to_string(level));
 }
 
-bool is_on_redis(const Config& config, std::string_view table) {
-  if (is_run_table(config, table)) return false;
-  const StoreGroup* const group = group_of(config, table);
-  const std::string& url = group == nullptr ? config.store.url : group->place.url;
-  return is_remote(url) && (group == nullptr || !group->direct);
-}
-
 }  // namespace
 
 Status check_store_url(const std::string& url) {
@@ -96,21 +89,6 @@ Status check_groups(const Config& config, const std::vector<ConsumerStats>& cons
 }
 
 bool is_run_table(const Config& config, std::string_view table) { return config.jobs.enabled && table.starts_with(kRunTables); }
-
-bool ends_elsewhere(const Config& config, std::string_view table) { return is_on_redis(config, table) || waits_for_disk(config, table); }
-
-bool is_kept(const Config& config, std::string_view table) {
-  if (is_run_table(config, table)) return true;
-  const StoreGroup* const group = group_of(config, table);
-  return !(group == nullptr ? config.store.url : group->place.url).empty();
-}
-
-bool waits_for_disk(const Config& config, std::string_view table) {
-  if (is_run_table(config, table)) return false;
-  const StoreGroup* const group = group_of(config, table);
-  if (group == nullptr) return waits_for_disk(config.store.url);
-  return !group->direct && waits_for_disk(group->place.url);
-}
 
 bool may_stand_by(const Config& config) {
   const auto waits = [](const StorePlace& place) { return is_remote(place.url) && place.lease_ms > 0 && place.standby == Standby::Wait; };

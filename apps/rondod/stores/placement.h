@@ -27,16 +27,8 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
 /// NotFound, with the nearest name, if a table of a group has no consumer.
 Status check_groups(const Config& config, const std::vector<ConsumerStats>& consumers);
 
-/// True if a write to 'table' is accepted before it is done: on a Redis, or on the disk. A write to a direct table is staged in this
-/// process, so it returns false.
-bool ends_elsewhere(const Config& config, std::string_view table);
-/// True if a write to 'table' counts only when it is on the disk.
-bool waits_for_disk(const Config& config, std::string_view table);
 /// True for the tables of due runs, one a priority. They are always embedded, because the database of jobs has the runs.
 bool is_run_table(const Config& config, std::string_view table);
-/// True if the rows of 'table' survive this process, because a Redis, a file, or the database of jobs has them.
-bool is_kept(const Config& config, std::string_view table);
-
 /// True if a second rondod with this configuration can wait until the first one ends: all tables are on Redis, where leases that are to be
 /// waited for decide who consumes them.
 bool may_stand_by(const Config& config);

@@ -8,7 +8,6 @@
 #include "rondo/store/durable_limits.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
-#include "store/redis/lease_holder.h"
 #include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
@@ -61,7 +60,6 @@ class OpenedRedis final : public OpenRedis {
     address_ = std::move(*read);
     return differs;
   }
-  bool release_lease() override { return store_.release_lease(); }
 
  private:
   static constexpr Duration kStart = 5s;
@@ -106,9 +104,6 @@ Result<StoreMaker> make_redis(const StorePlace& place, RedisHooks hooks) {
   options.log_unreachable = false;  // Daemon::watch_store() logs it.
   options.notify_each_key = place.notify_each_key;
   options.lease = std::chrono::milliseconds{place.lease_ms};
-  // Stores on one database with different options are two stores of one holder.
-  static const std::string kHolder = redis::new_lease_holder();
-  options.lease_holder = kHolder;
   options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };
   options.on_lease = [told = std::move(hooks.on_lease), place, where](const RedisLease& lease) { told(place, where, figures_of(lease)); };
   options.may_take_lease = [may = std::move(hooks.may_take_lease), where] { return may(where); };

@@ -52,8 +52,6 @@ class OpenRedis {
   virtual bool waits_for_lease() const = 0;
   /// Reads the password files of the address again, for later connections. Returns true if a password changed.
   virtual Result<bool> read_passwords() = 0;
-  /// RedisStore::release_lease().
-  virtual bool release_lease() = 0;
 };
 
 struct RedisHooks {

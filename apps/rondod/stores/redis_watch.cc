@@ -6,11 +6,12 @@
 #include <utility>
 
 #include "commands/answers.h"
-#include "rondod/process/notify.h"
+#include "commands/notify.h"
 
 namespace rondo::daemon {
 
 namespace {
+using commands::notify;
 using commands::sentence;
 using commands::text;
 }  // namespace
@@ -47,11 +48,6 @@ void RedisWatch::report_lease(const StorePlace& place, const std::string& where,
     log_.warn("standby: the lease of the tables on the Redis is not ours, waiting for its end",
               {{"store", where}, {"holder", figures.holder}});
     static_cast<void>(notify("STATUS=standby for " + figures.holder));
-  } else if (figures.lease == "lost") {
-    end_(
-        {StatusCode::Unavailable, figures.holder + " has taken the lease of the tables on " + where +
-                                      " from this process, which was silent for longer than its lease, or whose key was overwritten: start "
-                                      "it again, to stand by"});
   } else if (figures.lease == "asking") {
     log_.warn("the lease of the tables on the Redis has ended, no row is consumed until it is ours again; 'rondo health' says why",
               {{"store", where}});
@@ -73,27 +69,18 @@ bool RedisWatch::may_take_lease(const std::string& where) const {
 RedisFigures RedisWatch::figures_of(const OpenRedis& store) const {
   RedisFigures figures = store.figures();
   if (figures.lease != "asking" || may_take_lease(store.where())) return figures;
-  const std::string plane_holder = plane_holder_();
-  const std::string holder = plane_holder.empty() ? standby_for() : plane_holder;
+  std::string holder = plane_holder_();
+  for (auto other = stores_.begin(); other != stores_.end() && holder.empty(); ++other) {
+    const RedisFigures of_other = (*other)->figures();
+    if (of_other.lease == "standby") holder = of_other.holder;
+  }
   if (!holder.empty()) figures.lease = "standby";
   figures.holder = holder;
   return figures;
 }
 
-std::string RedisWatch::standby_for() const {
-  for (const std::unique_ptr<OpenRedis>& store : stores_) {
-    const RedisFigures figures = store->figures();
-    if (figures.lease == "standby") return figures.holder;
-  }
-  return {};
-}
-
 bool RedisWatch::waits_for_lease() const {
   return std::ranges::any_of(stores_, [](const std::unique_ptr<OpenRedis>& store) { return store->waits_for_lease(); });
-}
-
-bool RedisWatch::release_leases() {
-  return std::ranges::count_if(stores_, [](const std::unique_ptr<OpenRedis>& store) { return !store->release_lease(); }) == 0;
 }
 
 std::uint64_t RedisWatch::recent_losses(const Clock& clock) {
@@ -103,24 +90,17 @@ std::uint64_t RedisWatch::recent_losses(const Clock& clock) {
 
 void RedisWatch::check(const Clock& clock) {
   damage_reported_.resize(stores_.size());
-  std::uint64_t all = 0;
-  std::string newest;
   std::uint64_t failovers = 0;
-  std::string replaced;
   for (std::size_t i = 0; i < stores_.size(); ++i) {
     const RedisFigures figures = stores_[i]->figures();
     failovers += figures.failovers;
-    if (figures.failovers != 0) replaced += (replaced.empty() ? "" : ", ") + stores_[i]->where() + ": " + figures.last_failover;
     const std::uint64_t damaged = figures.malformed - figures.bad_events;
-    all += damaged;
-    if (!figures.last_damage.empty()) newest = stores_[i]->where() + ": " + figures.last_damage;
     const std::uint64_t news = damaged - std::exchange(damage_reported_[i], damaged);
     if (news == 0) continue;
     log_.error("what was on the Redis could not be read and was dropped",
                {{"store", stores_[i]->where()}, {"count", news}, {"newest", figures.last_damage}});
   }
-  damage_.check(all, newest, clock);
-  failovers_.check(failovers, replaced, clock);
+  failovers_.check(failovers, {}, clock);
   check_bad_events(clock);
 }
 
@@ -164,24 +144,19 @@ boost::json::array RedisWatch::figures() const {
   return rows;
 }
 
-void RedisWatch::add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes) {
+void RedisWatch::add_health(const Clock& clock, boost::json::array& notes) {
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
-    const RedisFigures figures = store->figures();
-    if (figures.lease == "standby") {
-      notes.push_back(sentence("standby: " + figures.holder + " has the lease of the tables on " + store->where() +
-                               "; this rondod goes on when that lease ends"));
-    } else if (figures.lease == "refused") {
-      notes.push_back(sentence(store->where() +
-                               " refuses the lease of the tables, so nothing keeps a second rondod off them: " + figures.lease_refused));
-    }
+    // The store itself reports the holder of its own lease.
+    const RedisFigures figures = figures_of(*store);
+    if (figures.lease != "standby" || store->figures().lease == "standby") continue;
+    notes.push_back(sentence("standby: " + figures.holder + " holds what comes before the lease of the tables on " + store->where() +
+                             "; this rondod goes on when that process ends"));
   }
   check(clock);
   if (last_bad_event_seen_ && clock.now() - *last_bad_event_seen_ < kBadEventReported) {
     notes.push_back(sentence("malformed events of other programs were dropped, " + std::to_string(bad_events_) +
                              " since the start: " + last_bad_event_));
   }
-  damage_.report(clock.now(), troubles, notes);
-  failovers_.report(clock.now(), troubles, notes);
 }
 
 }  // namespace rondo::daemon

@@ -29,19 +29,15 @@ class RedisWatch {
   /// The hooks for the stores. This must outlive the stores.
   RedisHooks hooks();
   const std::vector<std::unique_ptr<OpenRedis>>& stores() const noexcept { return stores_; }
-  /// Stops the consumers' input and returns the leases. Returns true when that is done; until then call it again.
-  bool release_leases();
   /// Logs data that was dropped because it could not be read. Called every second.
   void check(const Clock& clock);
 
-  /// The holder of the first lease for which this rondod waits; empty if it waits for none.
-  std::string standby_for() const;
   /// True while a store lacks a lease that its consumers need, and may get it.
   bool waits_for_lease() const;
   /// How often a Redis was emptied or replaced, if that is a trouble still; else 0. It may lack rows that are programmed.
   std::uint64_t recent_losses(const Clock& clock);
   boost::json::array figures() const;
-  void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
+  void add_health(const Clock& clock, boost::json::array& notes);
 
  private:
   /// How long health has a note of a malformed event, and the least time between two lines of the log about them. Any client can publish
@@ -59,15 +55,12 @@ class RedisWatch {
   std::function<void()> on_loss_;
   std::vector<std::unique_ptr<OpenRedis>> stores_;
   std::vector<std::uint64_t> damage_reported_;  // By store.
-  commands::Incident failovers_{
-      "times that a Redis came back as another server process or without its data; rows of APPL_DB that it lacks are still "
-      "programmed, and a restart withdraws them unless their producers write them again; rows of CONFIG_DB that it lacks are withdrawn"};
+  commands::Incident failovers_{"times that a Redis came back as another server process or without its data"};
   std::uint64_t bad_events_ = 0;
   std::uint64_t bad_events_logged_ = 0;
   std::string last_bad_event_;
   std::optional<Instant> last_bad_event_seen_;
   std::optional<Instant> bad_events_logged_at_;
-  commands::Incident damage_{"entries and batches on Redis that could not be read and were dropped"};
 };
 
 }  // namespace rondo::daemon

@@ -24,7 +24,6 @@ struct StoreKind {
   Result<StoreMaker> (*make)(const StorePlace& place, const StoreHooks& hooks) = nullptr;
   std::optional<std::string> (*table_file)(std::string_view url) = nullptr;
   Status (*check_content)(const std::string& url) = nullptr;
-  bool (*waits_for_disk)(std::string_view url) = nullptr;
   std::vector<std::string> (*read_files)(const std::string& url) = nullptr;
 };
 
@@ -41,7 +40,6 @@ constexpr StoreKind kFile{
     .make = [](const StorePlace& place, const StoreHooks& hooks) { return make_durable(place.url, hooks.durable); },
     .table_file = durable_file,
     .check_content = check_durable_content,
-    .waits_for_disk = durable_waits_for_disk,
 #endif
 };
 
@@ -100,11 +98,6 @@ std::optional<std::string> table_file(std::string_view url) {
 Status check_content(const std::string& url) {
   const StoreKind* const kind = find_kind(url);
   return kind == nullptr || kind->check_content == nullptr ? Status{} : kind->check_content(url);
-}
-
-bool waits_for_disk(std::string_view url) {
-  const StoreKind* const kind = find_kind(url);
-  return kind != nullptr && kind->waits_for_disk != nullptr && kind->waits_for_disk(url);
 }
 
 std::vector<std::string> read_files(const std::string& url) {

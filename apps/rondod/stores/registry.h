@@ -34,8 +34,6 @@ bool is_remote(std::string_view url);
 std::optional<std::string> table_file(std::string_view url);
 /// Why the start would refuse what is in the file of the store at 'url'; ok for a store without a file.
 Status check_content(const std::string& url);
-/// True if a write to the store at 'url' counts only when it is on the disk.
-bool waits_for_disk(std::string_view url);
 /// The files that 'url' names and that must be readable, such as those of certificates; 'url' must have been checked.
 std::vector<std::string> read_files(const std::string& url);
 

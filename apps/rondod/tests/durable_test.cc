@@ -117,7 +117,7 @@ TEST_F(RondodOnFullDisk, WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess) {
   limit_files(kFull);
   write_all();  // Accepted: the write to the disk follows later.
   EXPECT_EQ(end(SIGTERM), 1);
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr(file("tables")), HasSubstr("drained=false")));
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted work is lost"), HasSubstr(file("tables")), HasSubstr("drained=false")));
 }
 
 TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
@@ -195,7 +195,7 @@ TEST_F(RondodOnFile, AFileThatSomebodyRemovedIsTold) {
   EXPECT_FALSE(client().call("set", row).has_value()) << "no restart would bring it back";
   EXPECT_THAT(json::serialize(call("health")), AllOf(HasSubstr("\"healthy\":false"), HasSubstr(file("tables")), HasSubstr("was removed")));
   EXPECT_EQ(end(SIGTERM), 1);
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted work is lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
 }
 
 TEST_F(RondodOnFile, AFileThatGoesWhileNothingIsWrittenIsToldUntilItIsBack) {
@@ -213,7 +213,7 @@ TEST_F(RondodOnFile, AFileThatIsGoneAtTheEndIsToldAlthoughNothingWasWrittenSince
   set("PORT_TABLE", "swp1");
   ASSERT_TRUE(std::filesystem::remove(file("tables")));
   EXPECT_EQ(end(SIGTERM), 1);
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted work is lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
 }
 
 TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
@@ -285,7 +285,7 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
     damaged << "not what was written here";
   }
   start(store());
-  EXPECT_THAT(log_text(), HasSubstr("the file was damaged"));
+  EXPECT_THAT(log_text(), HasSubstr("the store was damaged, what is whole was kept"));
   EXPECT_THAT(store::durable::asides(file("tables")), SizeIs(1));
   const std::string health = json::serialize(call("health"));
   EXPECT_THAT(health, AllOf(HasSubstr("\"healthy\":false"), HasSubstr("was damaged"), HasSubstr("tables.damaged-2")));

@@ -186,7 +186,8 @@ TEST_F(RondodOnRedis, ADrainThatIsCutShortSaysHowManyWritesAreLeft) {
   signal(SIGTERM);
   EXPECT_TRUE(becomes([this] { return log_text().find("draining") != std::string::npos; })) << log_text();
   EXPECT_EQ(end(SIGTERM), 1) << "nobody has them";
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("drained=false"), HasSubstr("may be lost"), HasSubstr(server->socket()), HasSubstr("count=7")))
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("drained=false"), HasSubstr("accepted work is lost"), HasSubstr(server->socket()),
+                                HasSubstr("7 accepted writes without an answer")))
       << log_text();
 }
 

@@ -53,7 +53,7 @@ TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   ASSERT_EQ(::fcntl(lease.get(), F_SETLEASE, F_WRLCK), 0) << std::strerror(errno);
   signal(SIGHUP);
   EXPECT_TRUE(logs("error turn still running source=signals ms=")) << log_text();
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::read_config_again"))) << "who holds it up";
   EXPECT_TRUE(hears("STATUS=stuck in a turn of signals"));
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
   EXPECT_EQ(::fcntl(lease.get(), F_SETLEASE, F_UNLCK), 0);

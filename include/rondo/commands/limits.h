@@ -49,4 +49,12 @@ inline constexpr std::size_t kLogLineBytesKept = 1024;
 /// Reached: an incident without another one since is a note. Figure: `health.notes`. Test: `Incidents.AreATroubleForAWhileAndThenANote`.
 inline constexpr Duration kIncidentReported = 900s;
 
+/// How long a Service continues with its accepted work after a request to end, because its service manager waits for the end. After that
+/// it writes the journal and the store to their disks, which has no bound of its own: a service manager ends it (TimeoutStopSec).
+/// Reached: the log reports what is left (`drained=false`); Service::run() returns DataLoss, and rondod exits with 1, if any of that is
+/// lost: records that no file took, writes that a Redis did not answer, changes of direct tables, unhandled rows of tables that no store
+/// keeps. Figure: none: the log and the exit code. Test: `ServiceTest.WhatIsLostAtTheEndIsAnError`,
+/// `RondodOnFullDisk.WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess`, `RondodOnRedis.ADrainThatIsCutShortSaysHowManyWritesAreLeft`.
+inline constexpr Duration kServiceDrain = 5000ms;
+
 }  // namespace rondo::limits

@@ -1,6 +1,7 @@
 // Standard commands: the admin commands that work with every Runtime, so that the command line `rondo` works with every program: tables,
 // set, del, get, keys, why, parked, watch, trace, sources, stats, top, health, limits, log, and bulk writes (`rondo load`). The answers are
-// those of docs/schema. examples/13_admin_socket.cc is a whole program.
+// those of docs/schema. A write is answered when the store says that it counts (Store::write_answer). A daemon gets them from Service
+// (service.h); this header is for programs with a loop of their own.
 //
 //   CommandRegistry registry{"fleetd", "1.4"};
 //   auto commands = add_standard_commands(registry, runtime);
@@ -27,14 +28,6 @@ namespace rondo {
 class RecentLog;
 class Runtime;
 
-/// When a write of the admin socket (`set`, `del`, a row of a bulk write) is answered.
-enum class WriteAnswer : std::uint8_t {
-  Accepted,   // When the store has accepted it. For stores that do not refuse an accepted write later, such as the embedded one.
-  Counted,    // When the store has accepted it. A later failure is counted: `stats` and `health` report it.
-  Stored,     // When the store has reported the end of the write. A failure is the answer: it took effect, and is not on the disk yet.
-  Confirmed,  // When the store has reported the end of the write. A failure is the answer, and is counted: the write is refused.
-};
-
 using CanonicalKey = std::optional<std::string> (*)(std::string_view key);
 
 /// Who else concerns itself with a row, as texts for operators.
@@ -50,15 +43,13 @@ struct RowClaim {
 struct StandardCommandsOptions {
   /// Priority of the timers of the commands. The server has its own in AdminServerOptions.
   Priority priority = Priority{};
-  /// When writes to this table are answered; empty: Counted, which is right for every store.
-  std::function<WriteAnswer(std::string_view table)> write_answer = {};
   /// For a table whose keys have several spellings: a function that returns the canonical spelling of a key. Null or empty: each text is a
   /// separate key. Commands use a key as given if the store has it, and otherwise its canonical spelling.
   std::function<CanonicalKey(std::string_view table)> canonical_key = {};
   /// Returns who else concerns itself with the row 'key' of 'table'. An empty function: no row has one.
   std::function<RowClaim(std::string_view table, std::string_view key)> claim_of = {};
-  /// The process for which this one stands by, as a text for operators; empty text: this one consumes its tables. Empty function: it never
-  /// stands by. `why` reports it.
+  /// The process for which this one stands by, for a reason that the store does not know (StoreReport::standby_for), as a text for
+  /// operators; empty: there is none. `why` reports it.
   std::function<std::string()> standby_for = {};
   /// The lines of `log`, which returns no lines without it. Must outlive the result of add_standard_commands().
   const RecentLog* log = nullptr;
@@ -90,7 +81,7 @@ class StandardCommands {
   void stop_serving();
   bool is_serving() const noexcept;
 
-  /// Writes that failed later (WriteAnswer::Counted) or were refused (WriteAnswer::Confirmed), and the newest of them.
+  /// Writes that the store refused, or of which it is unknown whether they took effect, and the newest of them.
   std::uint64_t failed_writes() const noexcept;
   const Status& last_failed_write() const noexcept;
 

@@ -299,8 +299,9 @@ class Runtime {
   // most limits::kWorkerAskWait. The result omits a worker that is busy for longer. `why` asks several times: it does not ask a busy worker
   // again, asks no worker after limits::kWhyWait, and names a worker that it left out. A worker's runtime reports itself only.
   std::vector<ConsumerStats> consumers() const;
-  /// Sources that get no more turns, as "NAME is quarantined: REASON", and workers whose thread has ended although nothing called
-  /// Worker::stop().
+  /// Sources that get no more turns, as "NAME is quarantined: REASON", workers whose thread has ended although nothing called
+  /// Worker::stop(), and tables that this program writes and none of its Orchs consumes, in which changes wait. A table on a server is
+  /// not reported, because another process may consume it.
   std::vector<std::string> standstills(std::size_t max) const;
   std::vector<ParkedFact> parked_facts(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;

@@ -98,22 +98,26 @@ class DurableStore final : public Store {
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
-  /// Unless Durability::EveryBatch has writes wait for the disk.
-  bool applies_at_once(std::string_view table) const override;
+  /// Stored with Durability::EveryBatch, otherwise Accepted.
+  WriteAnswer write_answer(std::string_view table) const override;
+  bool outlives_process(std::string_view table) const override;
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override;
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
+  /// What was lost of the file, and why and since when nothing can be written.
+  StoreReport report() const override;
+  /// While nothing waits to be written: makes the writing thread check whether the file is still there, and move SQLite's log into it;
+  /// health() then reports the result. Costs two system calls if the log is empty.
+  void poll() override;
+  /// Records that are not written yet.
+  std::size_t unfinished() const override;
+  /// Waits until everything written is on the disk. DataLoss if it cannot be, also if the file was removed meanwhile.
+  Status finish() override;
 
   const DurableStoreStats& stats() const noexcept;
-  /// While nothing waits to be written: makes the writing thread check whether the file is still there, and move SQLite's log into it;
-  /// health() then reports the result. For a timer of about a second; costs two system calls if the log is empty.
-  void poll_file();
-  /// Waits until everything written is on the disk, or returns why it cannot be. Also returns an error if the file was removed meanwhile.
-  /// Blocks; for the end of a process.
-  Status finish();
 
  private:
   struct Parts;

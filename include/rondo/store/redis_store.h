@@ -73,13 +73,14 @@ struct RedisStoreOptions {
   /// program that watches health() may do without.
   bool log_unreachable = true;
   std::uint64_t seed = 1;  // Seed of the jitter.
-  /// 0, or at least kShortestRedisLease. Not 0: this store consumes Staged and Queue tables only while it holds the lease of the database.
-  /// The lease ends when its holder has not renewed it for this long. Any number of stores may request it: one holds it, the others wait. A
-  /// holder that was suspended for longer pops, acknowledges and delivers nothing when it resumes. Stock consumers ignore the lease and are
-  /// not kept out. Reading, writing, and Watched and Channel tables need no lease. Costs one small script per third of the lease, and
-  /// nothing for a pop.
-  Duration lease{};
-  /// Identity of the holder: stores with the same identity share the lease. Empty: this store only.
+  /// This store consumes Staged and Queue tables only while it holds the lease of the database: two processes that consume them would split
+  /// the rows. The lease ends when its holder has not renewed it for this long, at least kShortestRedisLease. Any number of stores may
+  /// request it: one holds it, the others wait. A holder that was suspended for longer pops, acknowledges and delivers nothing when it
+  /// resumes. Stock consumers ignore the lease and are not kept out. Reading, writing, and Watched and Channel tables need no lease. Costs
+  /// one small script per third of the lease, and nothing for a pop. 0: no lease, for several programs that consume different tables of one
+  /// database.
+  Duration lease = 10s;
+  /// Identity of the holder: stores with the same identity share the lease. Empty: all stores of this process are one holder.
   std::string lease_holder{};
   /// Called in a turn when the state of the lease, or its holder, changes. Must not destroy the store. An exception is logged.
   std::function<void(const RedisLease& lease)> on_lease{};
@@ -137,14 +138,19 @@ class RedisStore final : public Store {
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
+  bool outlives_process(std::string_view) const override { return true; }
+  /// The lease, what was dropped, and servers that came back without their data.
+  StoreReport report() const override;
+  std::size_t unfinished() const override;
+  /// Stops all deliveries to consumers and returns the lease. The next holder then need not wait for the lease to expire.
+  bool release() override;
+  /// Does not wait. DataLoss if writes have no answer.
+  Status finish() override;
 
   const RedisStoreStats& stats() const noexcept;
   /// Accepted writes whose result is not known yet.
   std::size_t unanswered() const noexcept;
   const RedisLease& lease() const noexcept;
-  /// For an orderly end: stops all deliveries to consumers and returns the lease. True when that is complete; until then call it again in
-  /// later turns. The next holder then need not wait for the lease to expire.
-  bool release_lease();
   /// Sets the passwords of the next connections, to the server and to Sentinels. Open connections stay.
   void set_passwords(const std::string& password, const std::string& sentinel_password);
 

@@ -47,6 +47,32 @@ struct TableSpec {
   friend bool operator==(const TableSpec&, const TableSpec&) = default;
 };
 
+/// When a write counts, so that a writer may tell others that it is done.
+enum class WriteAnswer : std::uint8_t {
+  Accepted,   // When write() has returned ok: it is applied, and 'done' can only report ok.
+  Stored,     // When 'done' reports ok: until then it is applied, and may be lost with the process. After an error it is tried again.
+  Confirmed,  // When 'done' reports ok. After an error it is not applied, unless the error is DeadlineExceeded: then that is unknown.
+};
+
+/// What an operator should know of a store besides health(). Texts hold no secrets.
+struct StoreReport {
+  std::vector<std::string> troubles = {};  // What an operator must mend.
+  std::vector<std::string> notes = {};
+  /// What was lost before the process began, part by part, and was logged nowhere else. Constant from the start of the store.
+  std::vector<std::string> damage = {};
+  /// Counted faults that are over once they have happened. 'what' names their kind; static storage.
+  struct Incident {
+    std::string_view what;
+    std::uint64_t count = 0;  // Since the start.
+    std::string newest = {};
+  };
+  std::vector<Incident> incidents = {};
+  /// The process for whose end this one waits before it consumes its tables, as text; empty: it waits for none.
+  std::string standby_for = {};
+  /// Why this process must end, because another one consumes its tables; ok if it need not.
+  Status must_end = {};
+};
+
 /// Called once, in a later turn, never inside the call that received it, and not after the store is destroyed. Must not throw.
 using WriteDone = std::function<void(const Status&)>;
 /// 'record' is empty (false) if there is no such row.
@@ -112,8 +138,8 @@ class Subscription {
   /// Whether take() has returned every row that existed when the subscription was made. True from the start if there were none, or with
   /// standing_rows = false.
   virtual bool caught_up() const = 0;
-  /// Whether a change of 'key' has left the table and take() has not returned it yet. O(such changes), for explanations. A store whose
-  /// changes wait in their table alone returns false.
+  /// Whether a change of 'key' is known to wait for take(). O(changes that were fetched ahead of take()), for explanations. False for a
+  /// change that only the server of the store knows: see depth().
   virtual bool has_fetched(std::string_view key) const {
     static_cast<void>(key);
     return false;
@@ -150,9 +176,16 @@ class Store {
   /// connection was lost before the answer: it is unknown whether the write was applied.
   /// If a Set names a field twice, the last value counts. A Queue delivers what was written, and merges it only in its table.
   virtual Status write(std::string_view table, Change change, WriteDone done = {}) = 0;
-  /// Whether write() has applied a change of this table when it returns ok. Then 'done' can only report ok, and a writer that needs nothing
-  /// but errors passes none. Constant once the table is declared. O(1) for a store in this process.
-  virtual bool applies_at_once(std::string_view table) const {
+  /// When a write to this table counts. Constant once the table is declared. O(1) for a store in this process. Confirmed is right for
+  /// every store.
+  virtual WriteAnswer write_answer(std::string_view table) const {
+    static_cast<void>(table);
+    return WriteAnswer::Confirmed;
+  }
+  /// Whether write() has applied a change of this table when it returns ok: a writer that needs nothing but errors then passes no 'done'.
+  bool applies_at_once(std::string_view table) const { return write_answer(table) == WriteAnswer::Accepted; }
+  /// Whether the rows and the changes of this table that no consumer has taken survive the process.
+  virtual bool outlives_process(std::string_view table) const {
     static_cast<void>(table);
     return false;
   }
@@ -180,6 +213,21 @@ class Store {
 
   /// Ok while the store is reachable; otherwise the reason, for display.
   virtual Status health() const = 0;
+  /// Damage, leases, what was dropped. Without the reason of health(). O(result).
+  virtual StoreReport report() const { return {}; }
+  /// Checks what nothing wakes the store for. The program calls it about once a second; Service does.
+  virtual void poll() {}
+
+  // The end of a process, in this order. Service calls these functions; a store needs none of them to be consistent.
+  /// Takes no more input of other processes that they could send to the next one. Consumers continue.
+  virtual void begin_end() {}
+  /// Accepted writes, and changes taken from other processes, that are not where they belong yet.
+  virtual std::size_t unfinished() const { return 0; }
+  /// Gives up what only one process may have, and delivers nothing more to consumers. True when that is complete; until then the program
+  /// calls it again in later turns.
+  virtual bool release() { return true; }
+  /// Waits until everything accepted is where it belongs. DataLoss, with what is lost and the reason, if it is not. May block.
+  virtual Status finish() { return {}; }
 };
 
 }  // namespace rondo

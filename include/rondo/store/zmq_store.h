@@ -89,6 +89,18 @@ class ZmqStore final : public Store {
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
+  /// Accepted for a direct table: the entry is staged. The others as in the wrapped store.
+  WriteAnswer write_answer(std::string_view table) const override;
+  /// As in the wrapped store: what was not written there yet is lost.
+  bool outlives_process(std::string_view table) const override;
+  StoreReport report() const override;
+  void poll() override;
+  /// The server reads no more.
+  void begin_end() override;
+  /// Staged entries, changes that are not in the wrapped store yet, and what that has not finished.
+  std::size_t unfinished() const override;
+  bool release() override;
+  Status finish() override;
 
  private:
   class Parts;

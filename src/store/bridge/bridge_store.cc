@@ -25,7 +25,7 @@ class BridgeStore::Inlet final : public Source {
     while (turn.items < budget.items && answers.available() > 0) {
       Answer answer = answers.take();
       static_cast<void>(answers.release(1));  // The home thread never waits for room in this ring, because there is always room.
-      store_.finish(std::move(answer));
+      store_.deliver(std::move(answer));
       ++turn.items;
     }
     turn.backlog = backlog();
@@ -115,7 +115,7 @@ Status BridgeStore::ask(Request&& request, Waiting done) {
   return {};
 }
 
-void BridgeStore::finish(Answer&& answer) {
+void BridgeStore::deliver(Answer&& answer) {
   auto waiting = waiting_.extract(answer.id);
   if (waiting.empty()) return;
   Waiting& done = waiting.mapped();

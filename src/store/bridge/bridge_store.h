@@ -58,7 +58,7 @@ class BridgeStore final : public Store {
   const TableSpec* find(std::string_view table) const;
   Status ask(Request&& request, Waiting done);
   void ask_for_page(Request::Kind kind, std::string_view table, std::string_view cursor, std::size_t max, ScanDone done);
-  void finish(Answer&& answer);
+  void deliver(Answer&& answer);
   void forget(WorkerSubscription& end);
   bool request_home(Request&& request);
   void ask_for_room();

@@ -22,7 +22,7 @@ class DurableStoreWorld final : public StoreWorld {
   Store& store() override { return *store_; }
   Scheduler& scheduler() override { return scheduler_; }
   void settle() override { world_.run_for(scheduler_, 300ms); }
-  bool applies_at_once() const override { return durability_ != Durability::EveryBatch; }
+  WriteAnswer write_answer() const override { return durability_ == Durability::EveryBatch ? WriteAnswer::Stored : WriteAnswer::Accepted; }
 
  private:
   const Durability durability_;

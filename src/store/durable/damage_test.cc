@@ -22,6 +22,7 @@
 namespace rondo::store::durable {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -306,7 +307,7 @@ TEST_F(DamagedLog, PropertyAByteAnywhereLeavesTheStateOfACommit) {
 TEST_F(DamagedLog, HasNoRowsThatTheFileLacksOnceALookFoundNothingToWrite) {
   Life life{path()};
   write_rows(life, kRows, kRows + 10);
-  life.store().poll_file();
+  life.store().poll();
   life.settle();
   killed_ = copy();
   ASSERT_GT(std::filesystem::file_size(killed_ + "-wal"), 0U);
@@ -338,6 +339,16 @@ class DamagedFile : public DurableStoreTest {
   std::string whole_;
   std::string killed_;
 };
+
+TEST_F(DamagedFile, IsInTheReportOfTheStore) {
+  Life life{killed_};
+  const StoreReport report = life.store().report();
+  EXPECT_THAT(report.troubles, ElementsAre(AllOf(HasSubstr("file " + killed_ + " was damaged when it was opened, 1 parts are lost"),
+                                                 HasSubstr("kept as " + killed_ + ".damaged-"))));
+  EXPECT_THAT(report.damage, ElementsAre(AllOf(HasSubstr("checksum"), HasSubstr(killed_))));
+  Life sound{whole_};
+  EXPECT_TRUE(sound.store().report().troubles.empty());
+}
 
 TEST_F(DamagedFile, IsKeptWithItsLogUnderANameWithTheTime) {
   const std::string file = bytes_of(killed_);

@@ -181,7 +181,7 @@ TEST_F(TakenAway, AFileThatGoesWhileNothingIsWrittenIsNoticedByALook) {
   EXPECT_TRUE(life.write("W", Change::set("before", {})).ok());
   const std::uint64_t commits = life.store().stats().commits;
   const auto look = [&life] {
-    life.store().poll_file();
+    life.store().poll();
     life.settle();
     return life.store().health();
   };

@@ -2,6 +2,7 @@
 #include "rondo/store/durable_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -122,6 +123,7 @@ std::string_view to_string(Durability durability) noexcept {
 struct DurableStore::Parts {
   Parts(Scheduler& scheduler, const DurableStoreOptions& given, StoreLock held, std::unique_ptr<LogFile> file)
       : options(given),
+        clock(scheduler.clock()),
         lock(std::move(held)),
         memory(scheduler, "durable-store", given.completions),
         writer(scheduler, given, std::move(file), memory.completions(), stats),
@@ -137,6 +139,7 @@ struct DurableStore::Parts {
   Status refuse() const;
 
   const DurableStoreOptions options;
+  const Clock& clock;
   const StoreLock lock;
   DurableStoreStats stats;
   store::MemoryStore memory;
@@ -257,9 +260,16 @@ Status DurableStore::write(std::string_view table, Change change, WriteDone done
   return {};
 }
 
-bool DurableStore::applies_at_once(std::string_view table) const {
+WriteAnswer DurableStore::write_answer(std::string_view table) const {
   const store::MemoryTable* const known = parts_->memory.find(table);
-  return known != nullptr && (known->spec().kind == TableKind::Channel || parts_->options.durability != Durability::EveryBatch);
+  if (known == nullptr) return WriteAnswer::Confirmed;
+  const bool waits = known->spec().kind != TableKind::Channel && parts_->options.durability == Durability::EveryBatch;
+  return waits ? WriteAnswer::Stored : WriteAnswer::Accepted;
+}
+
+bool DurableStore::outlives_process(std::string_view table) const {
+  const store::MemoryTable* const known = parts_->memory.find(table);
+  return known != nullptr && known->spec().kind != TableKind::Channel;
 }
 
 Result<std::unique_ptr<Subscription>> DurableStore::subscribe(std::string_view table, const SubscribeOptions& options) {
@@ -286,7 +296,37 @@ const DurableStoreStats& DurableStore::stats() const noexcept {
   parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();
   return parts_->stats;
 }
-void DurableStore::poll_file() { parts_->writer.poll_file(); }
-Status DurableStore::finish() { return parts_->writer.finish(); }
+
+StoreReport DurableStore::report() const {
+  const DurableStoreStats& stats = this->stats();
+  const std::string file = "file " + parts_->options.path;
+  StoreReport report{.damage = stats.damage};
+  if (const Status trouble = health(); !trouble.ok()) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(parts_->clock.now() - stats.failing_since).count();
+    const std::string since = "for " + std::to_string(seconds) + " s, ";
+    const std::string what = stats.writes_fail ? "nothing could be written " + since + std::to_string(stats.waiting) +
+                                                     " records wait and are lost when the daemon ends before that is mended: "
+                                               : "it could not be kept small " + since + "it grows while writes go on: ";
+    report.troubles.push_back(file + ": " + what + std::string{trouble.message()});
+  }
+  if (!stats.damage.empty()) {
+    report.troubles.push_back(file + " was damaged when it was opened, " + std::to_string(stats.damage.size()) +
+                              " parts are lost (the first: " + stats.damage.front() + "); kept as " + stats.damaged_file +
+                              "; feed the tables again");
+    for (std::string& lost : report.damage) lost = file + " (kept as " + stats.damaged_file + "): " + lost;
+  }
+  return report;
+}
+
+void DurableStore::poll() { parts_->writer.poll_file(); }
+std::size_t DurableStore::unfinished() const { return parts_->writer.waiting(); }
+
+Status DurableStore::finish() {
+  Status written = parts_->writer.finish();
+  if (written.ok()) return written;
+  const std::size_t records = parts_->writer.waiting();  // None waits if the file itself was deleted with its content.
+  const std::string what = records > 0 ? std::to_string(records) + " records are not in " + parts_->options.path + ": " : std::string{};
+  return {StatusCode::DataLoss, what + written.to_string()};
+}
 
 }  // namespace rondo

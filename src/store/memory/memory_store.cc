@@ -48,7 +48,7 @@ std::vector<TableSpec> MemoryStore::tables() const {
 }
 
 Status MemoryStore::write(std::string_view name, Change change, WriteDone done) {
-  expect_write_here(scheduler_, name);
+  expect_here(scheduler_, "write", name);
   MemoryTable* const table = find(name);
   if (table == nullptr) return no_such_table(name);
   if (Status bad = check_change(table->spec(), change); !bad.ok()) return bad;
@@ -66,16 +66,19 @@ Result<std::unique_ptr<Subscription>> MemoryStore::subscribe(std::string_view na
 }
 
 void MemoryStore::get(std::string_view name, std::string_view key, GetDone done) {
+  expect_here(scheduler_, "get", name);
   const MemoryTable* const table = find(name);
   completions_.post(std::move(done), table == nullptr ? failure(no_such_table(name)) : Result<Record>{table->get(key)});
 }
 
 void MemoryStore::scan(std::string_view name, std::string_view cursor, std::size_t max, ScanDone done) {
+  expect_here(scheduler_, "scan", name);
   const MemoryTable* const table = find(name);
   completions_.post(std::move(done), table == nullptr ? failure(no_such_table(name)) : table->scan(cursor, max));
 }
 
 void MemoryStore::scan_written(std::string_view name, std::string_view cursor, std::size_t max, ScanDone done) {
+  expect_here(scheduler_, "scan_written", name);
   const MemoryTable* const table = find(name);
   if (table == nullptr) return completions_.post(std::move(done), failure(no_such_table(name)));
   Status bad = check_scan_written(table->spec());

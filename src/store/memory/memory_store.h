@@ -23,7 +23,9 @@ class MemoryStore final : public Store {
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
-  bool applies_at_once(std::string_view table) const override { return find(table) != nullptr; }
+  WriteAnswer write_answer(std::string_view table) const override {
+    return find(table) != nullptr ? WriteAnswer::Accepted : WriteAnswer::Confirmed;
+  }
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override;
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;

@@ -22,6 +22,7 @@ class SingleConsumerTable::Consumer final : public Subscription {
   void ack(const Change& change) override { table_->ack(change); }
   void requeue(std::string_view key) override { table_->requeue(key); }
   bool caught_up() const override { return table_->caught_up(); }
+  bool has_fetched(std::string_view key) const override { return table_->waits(key); }
   void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override { table_->next_arrivals(max, out); }
 
  private:

@@ -28,6 +28,11 @@ class SingleConsumerTable : public MemoryTable {
   /// At most 'max' keys (Staged) or entries (Queue).
   virtual std::size_t pop(std::size_t max, std::vector<Change>& out) = 0;
   virtual std::size_t waiting() const = 0;
+  /// True if a change of 'key' is among those that pop() would return. O(1).
+  virtual bool waits(std::string_view key) const {
+    static_cast<void>(key);
+    return false;
+  }
   /// See Subscription.
   virtual void ack(const Change& change) = 0;
   /// Call this when waiting() has become 1.

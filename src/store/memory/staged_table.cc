@@ -90,6 +90,11 @@ Status StagedTable::stage(Row& row, Change change) {
   return {};
 }
 
+bool StagedTable::waits(std::string_view key) const {
+  const std::uint32_t id = rows_.find(key, hash_key(key));
+  return id != rows_.kNone && (rows_[id].state != Staged::Nothing || (walk_left_ != 0 && is_unseen(rows_[id])));
+}
+
 void StagedTable::append(std::uint32_t id) {
   const bool was_idle = waiting() == 0;
   if (walk_left_ != 0 && is_unseen(rows_[id])) --walk_left_;

@@ -46,6 +46,7 @@ class StagedTable final : public SingleConsumerTable {
   }
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
   std::size_t waiting() const override { return staged_count_ + walk_left_; }
+  bool waits(std::string_view key) const override;
   void ack(const Change& change) override;
 
  private:

@@ -38,6 +38,10 @@ class WatchedTable::Watcher final : public Subscription {
     if (id != table_->rows_.kNone && !table_->rows_[id].deleted) changed(id, What::Changed);
   }
   bool caught_up() const override { return scan_left_ == 0; }
+  bool has_fetched(std::string_view key) const override {
+    const std::uint32_t id = table_->rows_.find(key, hash_key(key));
+    return id != table_->rows_.kNone && (in_chain(id) || (scan_left_ > 0 && id >= scan_next_ && id < scan_end_));
+  }
   void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override {
     const std::size_t scanned = std::min(scan_left_, max);
     if (scanned != 0) out.push_back({.at = {}, .keys = scanned});

@@ -26,6 +26,7 @@ RedisStoreOptions options_for(RedisAddress address, const std::string& user) {
   address.user = user;
   address.password = "any";
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = std::move(address);
   return options;
 }

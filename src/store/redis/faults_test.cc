@@ -674,6 +674,7 @@ class CutWorld final : public store::BreakableStoreWorld {
  private:
   static RedisStoreOptions options(const RedisAddress& address) {
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = address;
     options.backoff_high = 50ms;
     return options;

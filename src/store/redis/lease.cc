@@ -21,7 +21,7 @@ std::string_view holder_of(std::string_view value) {
 }  // namespace
 
 Lease::Lease(Link& link, Hooks hooks)
-    : link_(link), hooks_(std::move(hooks)), me_(link.options.lease_holder.empty() ? new_lease_holder() : link.options.lease_holder) {
+    : link_(link), hooks_(std::move(hooks)), me_(link.options.lease_holder.empty() ? process_lease_holder() : link.options.lease_holder) {
   const Duration lease = link.options.lease;
   RONDO_EXPECT(lease == Duration{} || lease >= kShortestRedisLease,
                "RedisStoreOptions::lease is " + std::to_string(lease / 1ms) + " ms; it is 0, or at least 3000");

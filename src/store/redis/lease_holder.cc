@@ -67,6 +67,12 @@ std::string random_word() {
   return std::to_string(number);
 }
 
+std::string holder_with(const std::string& word) {
+  const std::string pid = std::to_string(::getpid());
+  const std::string start = start_of(pid);
+  return host_name() + " " + pid + " " + (start.empty() ? "unknown" : start) + " " + boot() + " " + pid_namespace() + " " + word;
+}
+
 std::optional<std::array<std::string, kParts>> parts_of(std::string_view holder) {
   std::istringstream in{std::string{holder}};
   const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
@@ -82,10 +88,11 @@ std::optional<std::array<std::string, kParts>> parts_of(std::string_view holder)
 
 }  // namespace
 
-std::string new_lease_holder() {
-  const std::string pid = std::to_string(::getpid());
-  const std::string start = start_of(pid);
-  return host_name() + " " + pid + " " + (start.empty() ? "unknown" : start) + " " + boot() + " " + pid_namespace() + " " + random_word();
+std::string new_lease_holder() { return holder_with(random_word()); }
+
+std::string process_lease_holder() {
+  static const std::string kWord = random_word();  // A child of fork() has it too, with another pid.
+  return holder_with(kWord);
 }
 
 bool is_gone(std::string_view holder) {

@@ -10,6 +10,9 @@ namespace rondo::redis {
 /// Makes the text for a new holder in this process; no two are equal.
 std::string new_lease_holder();
 
+/// The text for this process: the same at each call.
+std::string process_lease_holder();
+
 /// True if the holder was a process of this machine and pid namespace that has ended. False if that cannot be determined.
 bool is_gone(std::string_view holder);
 

@@ -38,6 +38,7 @@ class RedisLeaseTest : public RedisTableTest {
     auto member = std::make_unique<Member>();
     RedisStoreOptions options = quick_options();
     options.lease = lease;
+    options.lease_holder = new_lease_holder();  // Each member stands for a process.
     options.on_lease = [heard = &member->heard](const RedisLease& now) { heard->push_back(now.state); };
     member->driver = std::make_unique<StoreDriver>(options);
     declare(*member->driver, "ROUTE_TABLE", kind);
@@ -166,7 +167,7 @@ TEST_F(RedisLeaseTest, AnOrderlyEndGivesTheLeaseToTheNext) {
   produce("1", "1");
   EXPECT_EQ(take_all(*first->driver, *first->routes).size(), 1U);
   const auto second = join_as(State::Standby);
-  EXPECT_TRUE(first->driver->run_until([&] { return first->driver->store().release_lease(); }));
+  EXPECT_TRUE(first->driver->run_until([&] { return first->driver->store().release(); }));
   EXPECT_TRUE(second->becomes(State::Held));
   produce("2", "1");
   EXPECT_THAT(take_all(*second->driver, *second->routes), UnorderedElementsAre("SET 1 nexthop=1", "SET 2 nexthop=1"));
@@ -230,11 +231,11 @@ TEST_F(RedisLeaseTest, AForgedTokenIsNamedAndTheCountBeginsAnew) {
     produce("1", "1");
     EXPECT_EQ(take_all(*first->driver, *first->routes).size(), 1U) << "its own fence refuses it";
     const auto second = join_as(State::Standby);
-    EXPECT_TRUE(first->driver->run_until([&] { return first->driver->store().release_lease(); }));
+    EXPECT_TRUE(first->driver->run_until([&] { return first->driver->store().release(); }));
     EXPECT_TRUE(second->becomes(State::Held));
     EXPECT_EQ(second->driver->store().lease().token, 2U);
     EXPECT_EQ(second->driver->store().lease().damage, "");
-    EXPECT_TRUE(second->driver->run_until([&] { return second->driver->store().release_lease(); }));
+    EXPECT_TRUE(second->driver->run_until([&] { return second->driver->store().release(); }));
     server().command({"DEL", "ROUTE_TABLE:1", "RONDO_INFLIGHT@ROUTE_TABLE"});
   }
 }
@@ -259,7 +260,7 @@ TEST_F(RedisLeaseTest, AKeyOfAnotherTypeStopsItsConsumersUntilItIsDeleted) {
     server().command({"DEL", key});
     EXPECT_TRUE(member->becomes(State::Held)) << to_string(member->state());
     EXPECT_EQ(take_all(*member->driver, *member->routes).size(), 1U);
-    EXPECT_TRUE(member->driver->run_until([&] { return member->driver->store().release_lease(); }));
+    EXPECT_TRUE(member->driver->run_until([&] { return member->driver->store().release(); }));
     server().command({"DEL", "ROUTE_TABLE:1", "RONDO_INFLIGHT@ROUTE_TABLE"});
   }
 }
@@ -323,6 +324,24 @@ TEST_F(RedisLeaseTest, StoresOfOneHolderShareTheLease) {
   }
   produce("1", "1");
   EXPECT_EQ(take_all(*drivers[0], *tables[0]).size(), 1U);
+}
+
+TEST_F(RedisLeaseTest, IsTakenByDefaultAndTheStoresOfAProcessAreOneHolder) {
+  std::vector<std::unique_ptr<Subscription>> tables;
+  std::vector<std::unique_ptr<StoreDriver>> drivers;
+  for (const char* const table : {"ROUTE_TABLE", "PORT_TABLE"}) {
+    RedisStoreOptions options = quick_options();
+    options.lease = RedisStoreOptions{}.lease;
+    drivers.push_back(std::make_unique<StoreDriver>(options));
+    StoreDriver& driver = *drivers.back();
+    declare(driver, table);
+    tables.push_back(subscribe(driver, table));
+    EXPECT_TRUE(driver.run_until([&] { return driver.store().lease().state == State::Held; })) << table;
+  }
+  const auto other = join_as(State::Standby);
+  EXPECT_THAT(other->driver->store().report().notes, ElementsAre(HasSubstr("has the lease of the tables on")));
+  EXPECT_THAT(other->driver->store().report().standby_for, HasSubstr("pid " + std::to_string(::getpid())));
+  EXPECT_EQ(drivers[0]->store().report().standby_for, "");
 }
 
 TEST_F(RedisLeaseTest, TheLeaseWaitsUntilItMayBeTaken) {
@@ -429,7 +448,7 @@ TEST_F(RedisLeaseTest, APopCostsNoFurtherRequest) {
     return Cost{.scripts = calls("eval") + calls("evalsha"), .gets = calls("get")};
   };
   const Cost with = cost_of_pops(holder);
-  EXPECT_TRUE(holder->driver->run_until([&] { return holder->driver->store().release_lease(); }));
+  EXPECT_TRUE(holder->driver->run_until([&] { return holder->driver->store().release(); }));
   const Cost without = cost_of_pops(join(TableKind::Staged, Duration{}));
   // Now and then the lease is renewed, or a pop finds nothing. That is less than one request for two pops.
   EXPECT_GE(without.scripts, kPops);

@@ -20,6 +20,7 @@ class LyingServer : public testing::Test {
  protected:
   void SetUp() override {
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = server_.address();
     options.connect_timeout = options.answer_timeout = 1s;
     options.backoff_low = 1ms;
@@ -73,6 +74,7 @@ TEST(SilentServer, ASubscriptionThatIsNotConfirmedIsTriedAgain) {
     redis_kit::LyingRedis server;
     server.swallow_subscriptions(swallowed);
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = server.address();
     options.connect_timeout = options.answer_timeout = 1s;
     options.backoff_low = options.backoff_high = 1ms;
@@ -136,6 +138,7 @@ TEST_P(EndlessScan, StopsTheReadingAndIsNamedUntilTheConnectionComesBack) {
   redis_kit::LyingRedis server;
   server.scan_without_end(true);
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = server.address();
   options.connect_timeout = options.answer_timeout = 1s;
   options.backoff_low = 1ms;
@@ -163,6 +166,7 @@ TEST(EndlessScanOfKeysWithoutRows, EndsTheCallersScan) {
   redis_kit::LyingRedis server;
   server.scan_without_end(true);
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = server.address();
   options.scan_keys_max = 1000;
   StoreDriver driver(options);

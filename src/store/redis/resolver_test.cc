@@ -46,6 +46,7 @@ TEST(RedisResolver, AServerBehindTheSecondAddressOfANameIsFound) {
   RONDO_NEEDS_REDIS();
   redis_kit::RedisServer server({.tcp = true});
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = server.tcp_address();
   options.address.host = "both.test";
   StoreDriver driver{options};

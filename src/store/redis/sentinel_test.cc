@@ -7,6 +7,7 @@
 #include <string>
 
 #include "store/redis/connection.h"
+#include "store/redis/lease_holder.h"
 #include "store/redis/testing/sentinel.h"
 #include "store/redis/testing/worlds.h"
 
@@ -17,6 +18,7 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = group.address();
   options.replicas = 1;
   options.replicas_timeout = 100ms;
@@ -75,6 +77,7 @@ TEST(RedisSentinelLinux, ADeadMasterDoesNotSpin) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = group.address();
   StoreDriver driver{options};
   ASSERT_TRUE(driver.run_until([&] { return driver.store().health().ok(); })) << driver.store().health().to_string();
@@ -126,6 +129,7 @@ TEST(RedisSentinelLinux, NeitherConnectionOfAStoreStaysOnAReplicaThatIsNamed) {
     return figures.empty() ? 0 : std::stoi(figures.substr(figures.find('=') + 1));
   };
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = group.address();
   options.backoff_high = 100ms;
   StoreDriver driver{options};
@@ -142,6 +146,7 @@ TEST(RedisSentinelLinux, StandingRowsComeFromTheMasterThatTheSentinelsName) {
   redis_kit::SentinelGroup group;
   group.first().command({"HSET", "T:k", "a", "1"});
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = group.address();
   StoreDriver driver{options};
   ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
@@ -157,6 +162,7 @@ TEST(RedisSentinelLinux, AfterAFailOverOneOfTwoStoresHasTheLease) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = group.address();
   options.answer_timeout = 2s;
   options.lease = kShortestRedisLease;
@@ -177,8 +183,10 @@ TEST(RedisSentinelLinux, AfterAFailOverOneOfTwoStoresHasTheLease) {
     std::set<std::string> taken;
   };
   using State = RedisLease::State;
+  options.lease_holder = new_lease_holder();
   Member first{options};
   ASSERT_TRUE(first.driver.run_until([&] { return first.driver.store().lease().state == State::Held; }));
+  options.lease_holder = new_lease_holder();
   Member second{options};
   ASSERT_TRUE(second.driver.run_until([&] { return second.driver.store().lease().state == State::Standby; }));
   group.first().kill9();

@@ -127,6 +127,7 @@ TEST(RedisStanding, AConsumerThatTakesNothingHoldsTheReadingUp) {
   redis_kit::RedisServer server;
   for (int i = 0; i < 5000; ++i) server.command({"HSET", "T:" + std::to_string(i), "x", "0"});
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = server.address();
   options.pop_batch = 128;
   StoreDriver driver(options);
@@ -224,6 +225,7 @@ TEST(RedisStanding, ARequeuedRowThatWasReadBehindAnUnreadPopIsNotLostWithTheConn
     server.command({"HSET", "T:again", "x", "1"});
     redis_kit::RedisProxy proxy(server.address());
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = proxy.address();
     options.pop_batch = 64;
     StoreDriver driver(options);

@@ -14,6 +14,7 @@ TEST(RedisStartFaults, AWriteThatMeetsTheFirstLookIsNotMissed) {
   RONDO_NEEDS_REDIS();
   redis_kit::RedisServer server;
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = server.address();
   for (int round = 0; round < 300; ++round) {
     StoreDriver consumer{options};
@@ -47,6 +48,7 @@ TEST(RedisStartFaults, AWriteThatMeetsTheFirstLookIsNotMissed) {
 
 TEST(RedisStartFaults, AnUnreachableServerIsLoggedOnceWithItsAddressAndTheReason) {
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = parse_redis_address("unix:///nowhere/redis.sock").value();
   RedisStoreOptions silent = options;
   silent.log_unreachable = false;

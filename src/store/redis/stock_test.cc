@@ -118,6 +118,7 @@ class RedisStock : public RedisTableTest {
     model_ = {};
     told_ = {};
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = server().address();
     options.pop_batch = random_.between(1, 128);
     driver_ = std::make_unique<StoreDriver>(options);

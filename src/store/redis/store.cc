@@ -21,6 +21,7 @@
 #include "store/redis/name_roots.h"
 #include "store/redis/queue_subscription.h"
 #include "store/redis/reader.h"
+#include "store/redis/report.h"
 #include "store/redis/sentinel_finder.h"
 #include "store/redis/staged_subscription.h"
 #include "store/redis/watched_subscription.h"
@@ -471,7 +472,7 @@ std::vector<TableSpec> RedisStore::tables() const {
 
 Status RedisStore::write(std::string_view table, Change change, WriteDone done) {
   Parts& parts = *parts_;
-  store::expect_write_here(parts.scheduler, table);
+  store::expect_here(parts.scheduler, "write", table);
   redis::Target* const target = parts.find(table);
   if (target == nullptr) return store::no_such_table(table);
   if (Status bad = store::check_change(target->spec, change); !bad.ok()) return bad;
@@ -505,12 +506,14 @@ Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view tab
 }
 
 void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
+  store::expect_here(parts_->scheduler, "get", table);
   const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
   parts_->reader.get(*target, key, std::move(done));
 }
 
 void RedisStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  store::expect_here(parts_->scheduler, "scan", table);
   const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
   parts_->reader.scan(*target, cursor, max, std::move(done));
@@ -518,6 +521,7 @@ void RedisStore::scan(std::string_view table, std::string_view cursor, std::size
 
 void RedisStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
   Parts& parts = *parts_;
+  store::expect_here(parts.scheduler, "scan_written", table);
   const redis::Target* const target = parts.find(table);
   if (target == nullptr) return parts.completions.post(std::move(done), failure(store::no_such_table(table)));
   if (Status bad = store::check_scan_written(target->spec); !bad.ok()) return parts.completions.post(std::move(done), failure(bad));
@@ -544,10 +548,21 @@ Status RedisStore::health() const {
   return parts_->trouble_of_tables();
 }
 
+StoreReport RedisStore::report() const {
+  return redis::report_of(parts_->stats, parts_->lease.state(), parts_->options.address.to_string());
+}
+
+std::size_t RedisStore::unfinished() const { return unanswered(); }
+bool RedisStore::release() { return parts_->lease.release(); }
+
+Status RedisStore::finish() {
+  const std::string what = " accepted writes without an answer from " + parts_->options.address.to_string();
+  return unanswered() == 0 ? Status{} : Status{StatusCode::DataLoss, std::to_string(unanswered()) + what};
+}
+
 const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }
 std::size_t RedisStore::unanswered() const noexcept { return parts_->writer.unanswered(); }
 const RedisLease& RedisStore::lease() const noexcept { return parts_->lease.state(); }
-bool RedisStore::release_lease() { return parts_->lease.release(); }
 
 void RedisStore::set_passwords(const std::string& password, const std::string& sentinel_password) {
   for (Connection* const connection : {&parts_->commands, &parts_->events}) {

@@ -30,6 +30,7 @@ class RedisUsers : public RedisTableTest {
     RedisStoreOptions options = quick_options();
     options.address.user = user;
     options.address.password = "SECRET";
+    options.lease = RedisStoreOptions{}.lease;
     auto driver = std::make_unique<StoreDriver>(options);
     EXPECT_TRUE(driver->run_until([&driver] { return driver->store().health().ok(); })) << driver->store().health().to_string();
     declare(*driver, "ROUTE_TABLE");

@@ -23,6 +23,7 @@ class RedisWire : public RedisTableTest {
   void open(unsigned database, char separator) {
     driver_.reset();
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = server().address(database);
     options.separator = separator;
     driver_ = std::make_unique<StoreDriver>(options);
@@ -195,6 +196,7 @@ TEST_F(RedisWire, OneGForEach128KeysAtLeast) {
 TEST_F(RedisWire, OneGForEachKeyWhereTheConsumerPopsFewerThan128) {
   constexpr int kKeys = 1000;
   RedisStoreOptions options;
+  options.lease = 0s;
   options.address = server().address(0);
   options.notify_each_key = true;
   StoreDriver producer(options);

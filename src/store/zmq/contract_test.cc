@@ -32,6 +32,7 @@ class ZmqStoreWorld final : public StoreWorld {
   Scheduler& scheduler() override { return scheduler_; }
   void settle() override { scheduler_.run_until_idle(); }
   std::size_t tables_at_first() const override { return 2; }
+  WriteAnswer write_answer() const override { return WriteAnswer::Accepted; }
 
  private:
   SystemClock clock_;

@@ -59,6 +59,13 @@ class ZmqStore::Parts {
     return {.name = spec.table, .kind = TableKind::Staged, .rows_max = spec.keys_max};
   }
 
+  /// Entries that no consumer took, and taken changes that are not in the wrapped store.
+  std::size_t unfinished() const {
+    std::size_t count = behind_.waiting() + behind_.under_way();
+    for (const auto& [name, spec] : tables_) count += server_->staged(spec.database, name).value();
+    return count;
+  }
+
   Store& wrapped() const noexcept { return *wrapped_; }
   store::Completions& completions() noexcept { return completions_; }
   WriteBehind& behind() noexcept { return behind_; }
@@ -225,5 +232,29 @@ Result<Store::Size> ZmqStore::size(std::string_view table) const {
 }
 
 Status ZmqStore::health() const { return parts_->wrapped().health(); }
+
+WriteAnswer ZmqStore::write_answer(std::string_view table) const {
+  return parts_->find(table) != nullptr ? WriteAnswer::Accepted : parts_->wrapped().write_answer(table);
+}
+
+bool ZmqStore::outlives_process(std::string_view table) const { return parts_->wrapped().outlives_process(table); }
+StoreReport ZmqStore::report() const { return parts_->wrapped().report(); }
+void ZmqStore::poll() { parts_->wrapped().poll(); }
+
+void ZmqStore::begin_end() {
+  parts_->server().hold();
+  parts_->wrapped().begin_end();
+}
+
+std::size_t ZmqStore::unfinished() const { return parts_->unfinished() + parts_->wrapped().unfinished(); }
+bool ZmqStore::release() { return parts_->wrapped().release(); }
+
+Status ZmqStore::finish() {
+  const std::size_t changes = parts_->unfinished();
+  const Status rest = parts_->wrapped().finish();
+  if (changes == 0) return rest;
+  const std::string what = std::to_string(changes) + " changes of direct tables";
+  return {StatusCode::DataLoss, rest.ok() ? what : what + ", " + std::string{rest.message()}};
+}
 
 }  // namespace rondo

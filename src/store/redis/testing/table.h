@@ -65,6 +65,7 @@ class RedisTableTest : public testing::Test {
     options.connect_timeout = 1s;
     options.answer_timeout = 1s;
     options.backoff_high = 200ms;
+    options.lease = 0s;  // Several stores consume here; the tests of leases set one.
     return options;
   }
   static void declare(StoreDriver& driver, const std::string& table, TableKind kind = TableKind::Staged) {

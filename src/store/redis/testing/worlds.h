@@ -77,6 +77,7 @@ class RedisStoreWorld : public store::BreakableStoreWorld {
  public:
   explicit RedisStoreWorld(Way way) : server_({.tcp = way == Way::Tcp, .tls = way == Way::Tls}) {
     RedisStoreOptions options;
+    options.lease = 0s;
     options.address = way == Way::Tcp ? server_.tcp_address() : way == Way::Tls ? server_.tls_address() : server_.address();
     driver_ = std::make_unique<StoreDriver>(options);
     driver_->settle();

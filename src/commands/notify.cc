@@ -1,4 +1,4 @@
-#include "rondod/process/notify.h"
+#include "commands/notify.h"
 
 #include <cerrno>
 #include <charconv>
@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 Status notify(std::string_view state) {
   const char* path = std::getenv("NOTIFY_SOCKET");
@@ -46,4 +46,4 @@ Duration watchdog_period() {
   return std::chrono::microseconds{number("WATCHDOG_USEC")};
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

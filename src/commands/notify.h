@@ -6,7 +6,7 @@
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 /// 'state' is a text such as "READY=1\nSTATUS=serving". Returns ok without a service manager, and ResourceExhausted or Unavailable if the
 /// service manager does not read earlier messages. Never waits.
@@ -18,4 +18,4 @@ inline constexpr std::string_view kNotNotified = "cannot notify the service mana
 /// sd_watchdog_enabled(3)).
 Duration watchdog_period();
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands
