@@ -14,14 +14,6 @@
 namespace rondo::daemon {
 namespace {
 
-/// Returns null if the table is in the main store.
-const StoreGroup* group_of(const Config& config, std::string_view table) {
-  const auto has = [table](const StoreGroup& group) { return std::ranges::find(group.tables, table) != group.tables.end(); };
-  const auto found = std::ranges::find_if(config.store_groups, has);
-  if (found != config.store_groups.end()) return &*found;
-  return config.managers.group && has(*config.managers.group) ? &*config.managers.group : nullptr;
-}
-
 constexpr std::string_view kRunTables = "JOB_RUN_";
 
 void add_run_tables(std::vector<std::string>& names) {
