@@ -149,6 +149,7 @@ bool HopSets::is_as_written(const Set& set, const Fields& fields) {
 }
 
 void HopSets::read(const Record& row) {
+  if (!has_row(row.key()) && page_.contains(row.key())) return;
   const bool is_new = !by_name_.contains(row.key());
   const std::uint32_t set = find_or_add_name(row.key());
   Set& known = sets_[set];
@@ -183,7 +184,9 @@ bool HopSets::taken(const Change& change) {
   if (removed_ && change.op() == ChangeOp::Set && change.key() == *removed_) removed_.reset();
   settle_removed();
   if (change.op() == ChangeOp::Delete) {
-    if (!own_deletes_.take(change.key(), now_)) removed_ = change.key();
+    if (own_deletes_.take(change.key(), now_)) return has_repairs();
+    page_.note(change.key());
+    removed_ = change.key();
   } else if (const auto known = by_name_.find(change.key()); known != by_name_.end()) {
     const Set& set = sets_[known->second];
     if (set.written && !is_as_written(set, change.fields())) differs(known->second, true);

@@ -15,6 +15,7 @@
 
 #include "base/slab.h"
 #include "fpm/own_deletes.h"
+#include "fpm/page_changes.h"
 #include "rondo/base/status.h"
 #include "rondo/dataplane/ip.h"
 #include "rondo/store/store.h"
@@ -36,10 +37,10 @@ class HopSets {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  /// 'table' must be declared in 'store', which must outlive the sets. 'on_refused' is called for each write that the store refuses after
-  /// it accepted it.
-  HopSets(Store& store, std::string_view table, std::function<void(const Status& why)> on_refused)
-      : store_(store), table_(table), on_refused_(std::move(on_refused)), ends_(std::make_shared<Ends>(Ends{this})) {}
+  /// 'table' must be declared in 'store', which must outlive the sets, as must 'page'. 'on_refused' is called for each write that the store
+  /// refuses after it accepted it.
+  HopSets(Store& store, std::string_view table, PageChanges& page, std::function<void(const Status& why)> on_refused)
+      : store_(store), table_(table), page_(page), on_refused_(std::move(on_refused)), ends_(std::make_shared<Ends>(Ends{this})) {}
   ~HopSets() { ends_->sets = nullptr; }
   HopSets(const HopSets&) = delete;
   HopSets& operator=(const HopSets&) = delete;
@@ -125,6 +126,7 @@ class HopSets {
 
   Store& store_;
   const std::string table_;
+  PageChanges& page_;
   const std::function<void(const Status&)> on_refused_;
   std::shared_ptr<Ends> ends_;  // The store's answers may come after the end of this object.
   Slab<Set> sets_;

@@ -45,10 +45,11 @@ inline constexpr std::size_t kFpmVrfs = 1000;
 /// `stats.fpm.other_rows_unknown`. Test: `FpmRows.RowsOfOthersBeyondTheLimitAreCounted`. Shown: `fpm_other_rows`.
 inline constexpr std::size_t kFpmOtherRows = 1'000'000;
 
-/// Deletes of rows that the FPM server has written and the consumers have not taken. The same limit applies to rows of groups. Each costs
-/// about 100 bytes.
-/// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more.
-/// Figure: `stats.fpm.repaired`. Test: `OwnDeletes.BeyondTheLimitTheyCountAsThoseOfOthers`. Shown: `fpm_own_deletes`.
+/// Deletes of rows that the FPM server has written and the consumers have not taken. The same limit applies to rows of groups, and to the
+/// rows that change while a page of a comparison is on its way. Each costs about 100 bytes.
+/// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more;
+/// a comparison begins again a second later. Figure: `stats.fpm.repaired`, `stats.fpm.comparisons`. Test:
+/// `OwnDeletes.BeyondTheLimitTheyCountAsThoseOfOthers`, `PageChanges.BeyondTheLimitThePageSaysNothing`. Shown: `fpm_own_deletes`.
 inline constexpr std::size_t kFpmOwnDeletes = 65'536;
 
 }  // namespace rondo::limits

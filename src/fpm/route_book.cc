@@ -35,7 +35,7 @@ RouteBook::RouteBook(Store& store, BookOptions options)
     : store_(store),
       options_(std::move(options)),
       vrfs_(options_.table, options_.vrf_name),
-      sets_(store, options_.groups, [this](const Status& why) { note_refusal(why); }),
+      sets_(store, options_.groups, page_, [this](const Status& why) { note_refusal(why); }),
       members_(options_.members_max),
       lists_(options_.nexthops_max, members_),
       hears_ends_(!store.applies_at_once(options_.routes)),
@@ -70,6 +70,7 @@ void RouteBook::devices_changed() {
 
 void RouteBook::rows_were_lost() {
   ++losses_;
+  page_.note_all();
   sets_.rows_were_lost();
   others_.clear();
   examined_ = 0;
@@ -369,6 +370,7 @@ Status RouteBook::delete_row(std::uint32_t place) {
   const std::string key = key_of(route);
   if (Status status = store_.write(options_.routes, Change::remove(key), delete_ended(key)); !status.ok()) return status;
   own_deletes_.note(key, now_);
+  page_.note(key);
   ++figures_.deleted;
   sets_.release(route.written);
   route.written = HopSets::kNone;

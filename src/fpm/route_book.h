@@ -14,7 +14,8 @@
 //
 // A row of FPM must stay as the book wrote it. Three sources report a difference: the changes that the consumers of the tables take
 // (route_taken, group_taken), a reading of all rows (row_reader.h), and a write that the store refuses after it accepted it. A row that
-// differs is deleted and written again, in one step for its consumer.
+// differs is deleted and written again, in one step for its consumer. A reading arrives later than it was made: of a row that was written
+// since the reading began, or that changed otherwise while its page was on its way (page_changes.h), it says nothing.
 //
 // Cost: O(1) for a route, and O(log(other rows)) for its first row if there are others. Threads: one.
 #pragma once
@@ -39,6 +40,7 @@
 #include "fpm/hop_sets.h"
 #include "fpm/limits.h"
 #include "fpm/own_deletes.h"
+#include "fpm/page_changes.h"
 #include "fpm/quota.h"
 #include "fpm/vrf_slots.h"
 #include "fpm/write_order.h"
@@ -127,6 +129,11 @@ class RouteBook {
   void begin_reading();
   /// The tables cannot be read: nothing is known of an earlier run.
   void give_up_reading() { sets_.give_up_reading(); }
+  /// Called when a page of rows is asked for, and when all its rows were given to read_group() or read_route().
+  void begin_page() { page_.begin(); }
+  void end_page() { page_.end(); }
+  /// What has changed meanwhile is not known row by row: the page must not be read, and the reading begins again.
+  bool is_page_void() const noexcept { return page_.is_void(); }
   void read_group(const Record& row);
   void read_route(const Record& row);
   void end_reading();
@@ -277,6 +284,7 @@ class RouteBook {
   Store& store_;
   const BookOptions options_;
   VrfSlots vrfs_;
+  PageChanges page_;
   HopSets sets_;
   Slab<Route> routes_;
   RowIndex by_prefix_;

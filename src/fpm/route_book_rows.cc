@@ -81,6 +81,7 @@ void RouteBook::read_route(const Record& row) {
   const std::string_view group = row.fields().find("nexthop_group").value_or("");
   const std::uint32_t place = find_key(row.key());
   if (place == RowIndex::kNone || routes_[place].written == HopSets::kNone) {
+    if (page_.contains(row.key())) return;
     if (group.starts_with(kOwned)) return adopt(row, group);
     if (!note_other(row.key())) ++others_unknown_;
     return;
@@ -165,6 +166,7 @@ bool RouteBook::route_taken(const Change& change) {
   settle_removed();
   if (change.op() == ChangeOp::Delete) {
     if (!others_.contains(change.key()) && own_deletes_.take(change.key(), now_)) return was_removed;
+    page_.note(change.key());
     removed_ = change.key();
     return true;
   }
@@ -174,6 +176,7 @@ bool RouteBook::route_taken(const Change& change) {
   if (place != RowIndex::kNone && routes_[place].written != HopSets::kNone) {
     repair(place);
   } else if (kind == Kind::Other) {
+    page_.note(change.key());
     note_other(change.key());
   }
   return true;

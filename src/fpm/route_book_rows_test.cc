@@ -1,12 +1,14 @@
-// Rows of FPM that others change, rows of others that FPM spares, and writes that the store refuses after it accepted them: with a server
-// on a simulated store.
+// Rows of FPM that others change, rows of others that FPM spares, writes that the store refuses after it accepted them, and pages of rows
+// that arrive late: with a server on a simulated store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
 #include <map>
+#include <optional>
 
 #include "fpm/fpm_kit.h"
+#include "fpm/late_pages.h"
 #include "fpm/server.h"
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
@@ -36,6 +38,11 @@ class FpmRows : public testing::Test {
   }
   /// Another process, with the same store.
   void start(std::size_t other_rows_max = 100) {
+    open(other_rows_max);
+    EXPECT_TRUE(becomes([&] { return adopted_.has_value(); }));
+    EXPECT_TRUE(adopted_->ok());
+  }
+  void open(std::size_t other_rows_max = 100) {
     server_.reset();
     ServerOptions options;
     options.address.clear();
@@ -44,9 +51,32 @@ class FpmRows : public testing::Test {
     options.book.device_name = [](std::uint32_t device) { return "v" + std::to_string(device); };
     options.book.other_rows_max = other_rows_max;
     server_ = std::move(Server::open(scheduler_, store_, std::move(options)).value());
-    bool adopted = false;
-    server_->adopt([&](const Status& status) { adopted = status.ok(); });
-    EXPECT_TRUE(becomes([&] { return adopted; }));
+    adopt();
+  }
+  void adopt() {
+    adopted_.reset();
+    server_->adopt([this](const Status& status) { adopted_ = status; });
+  }
+  /// Goes on until the table's page is on its way.
+  void hold_page_of(const char* table) {
+    store_.holds = true;
+    EXPECT_TRUE(becomes(
+        [&] {
+          if (store_.late != table) store_.deliver();
+          return store_.late == table;
+        },
+        61s));
+  }
+  void deliver_pages() {
+    store_.holds = false;
+    store_.deliver();
+  }
+  /// Another process that reads the rows: the table's page is on its way.
+  void start_until_page_of(const char* table) {
+    settle();
+    store_.holds = true;
+    open();
+    hold_page_of(table);
   }
   void connect() {
     std::array<int, 2> ends{};
@@ -128,7 +158,7 @@ class FpmRows : public testing::Test {
   void run_for(Duration time) {
     becomes([] { return false; }, time);
   }
-  void user(const Change& change, const char* table = kRoutes) { EXPECT_TRUE(store_.server().write(table, change).ok()); }
+  void user(const Change& change, const char* table = kRoutes) { EXPECT_TRUE(sim_.server().write(table, change).ok()); }
   /// Whether the route's row comes to be as FPM writes it.
   bool becomes_clean(Duration within) {
     return becomes([this] { return routes()["10.1.0.0/16"] == clean() && groups().contains(kGroup); }, within);
@@ -139,10 +169,12 @@ class FpmRows : public testing::Test {
 
   sim::World world_{1};
   Scheduler scheduler_{world_.clock(), world_.reactor(), test::policy()};
-  sim::SimStore store_{scheduler_};
+  LatePages store_{std::make_unique<sim::SimStore>(scheduler_)};
+  sim::SimStore& sim_ = static_cast<sim::SimStore&>(store_.inner());
   std::map<std::string, std::unique_ptr<Subscription>> tables_;
   std::map<std::string, std::map<std::string, std::string>> rows_;
   std::unique_ptr<Server> server_;
+  std::optional<Status> adopted_;
   UniqueFd zebra_;
   int server_end_ = -1;
   bool told_ = true;
@@ -273,7 +305,7 @@ TEST_F(FpmRows, RowsOfOthersBeyondTheLimitAreCounted) {
 
 TEST_F(FpmRows, WritesThatTheStoreRefusesLaterAreRepeated) {
   settle();
-  store_.set_failure_chance(1);
+  sim_.set_failure_chance(1);
   send(one_route("10.2.0.0/16") + kit::no_route("10.1.0.0/16") + kit::nexthop(67, "10.0.0.3", 3) +
        kit::route("10.3.0.0/16", {.nexthop = 67}));
   EXPECT_TRUE(becomes([this] { return figures().refuses; }, 2s));
@@ -283,7 +315,7 @@ TEST_F(FpmRows, WritesThatTheStoreRefusesLaterAreRepeated) {
   EXPECT_TRUE(figures().refuses);
   EXPECT_LT(figures().book.refused_later, 100U) << "the pause doubles";
   EXPECT_THAT(routes(), ElementsAre(Pair("10.1.0.0/16", clean())));
-  store_.set_failure_chance(0);
+  sim_.set_failure_chance(0);
   EXPECT_TRUE(becomes([this] { return !figures().refuses; }, 80s));
   EXPECT_TRUE(becomes([this] { return !routes().contains("10.1.0.0/16"); }, 60s)) << "a refused Delete";
   EXPECT_THAT(routes(),
@@ -297,12 +329,84 @@ TEST_F(FpmRows, ARefusedDeleteBeforeANewRouteLeavesNoField) {
   settle();
   send(kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE}));
   EXPECT_TRUE(becomes([this] { return routes()["10.1.0.0/16"] == "nexthop_group=fpm:blackhole protocol=bgp blackhole=true"; }, 1s));
-  store_.set_failure_chance(1);
+  sim_.set_failure_chance(1);
   send(kit::no_route("10.1.0.0/16"));
   EXPECT_TRUE(becomes([this] { return figures().book.refused_later > 0; }, 1s));
-  store_.set_failure_chance(0);
+  sim_.set_failure_chance(0);
   send(one_route("10.1.0.0/16"));
   EXPECT_TRUE(becomes_clean(61s));
+}
+
+// --- pages that arrive late
+
+TEST_F(FpmRows, ARowThatWasDeletedWhileItsPageWasOnTheWayIsNotTakenOver) {
+  settle();
+  hold_page_of(kRoutes);
+  send(kit::no_route("10.1.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return routes().empty(); }, 1s));
+  const std::uint64_t before = figures().comparisons;
+  deliver_pages();
+  EXPECT_TRUE(becomes([&] { return figures().comparisons > before; }, 1s));
+  EXPECT_EQ(figures().book.routes, 0U);
+  send(one_route("10.1.0.0/16"));
+  EXPECT_TRUE(becomes_clean(1s));
+  EXPECT_EQ(figures().book.repaired, 0U);
+}
+
+TEST_F(FpmRows, ARowOfAUserThatWasDeletedWhileItsPageWasOnTheWayIsNoConflict) {
+  settle();
+  user(kUsersRow);
+  hold_page_of(kRoutes);
+  user(Change::remove("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return !routes().contains("10.2.0.0/16"); }, 1s));
+  run_for(10ms);
+  deliver_pages();
+  run_for(1s);
+  EXPECT_EQ(figures().book.other_rows, 0U);
+  send(one_route("10.2.0.0/16"));
+  EXPECT_TRUE(becomes([this] { return routes()["10.2.0.0/16"] == clean(); }, 1s));
+}
+
+TEST_F(FpmRows, ARowThatAUserTookOverWhileItsPageWasOnTheWayStays) {
+  start_until_page_of(kRoutes);
+  user(Change::set("10.1.0.0/16", {{"nexthop_group", "mine"}}));
+  const std::string mine = "protocol=bgp nexthop_group=mine";
+  EXPECT_TRUE(becomes([&] { return routes()["10.1.0.0/16"] == mine; }, 1s));
+  deliver_pages();
+  EXPECT_TRUE(becomes([this] { return adopted_.has_value(); }, 1s));
+  settle_again();
+  EXPECT_EQ(figures().book.conflict, "10.1.0.0/16");
+  EXPECT_EQ(routes()["10.1.0.0/16"], mine);
+}
+
+TEST_F(FpmRows, AGroupThatWasDeletedWhileItsPageWasOnTheWayIsWritten) {
+  start_until_page_of(kGroups);
+  user(Change::remove("10.1.0.0/16"));
+  user(Change::remove(kGroup), kGroups);
+  EXPECT_TRUE(becomes([this] { return routes().empty() && groups().empty(); }, 1s));
+  deliver_pages();
+  EXPECT_TRUE(becomes([this] { return adopted_.has_value(); }, 1s));
+  settle_again();
+  EXPECT_TRUE(becomes_clean(1s));
+  EXPECT_EQ(figures().book.repaired, 0U);
+}
+
+TEST_F(FpmRows, AReadingFailsIfTheStoreLosesItsRowsMeanwhile) {
+  start_until_page_of(kRoutes);
+  told_ = false;
+  user(Change::remove("10.1.0.0/16"));
+  user(Change::remove(kGroup), kGroups);
+  EXPECT_TRUE(becomes([this] { return routes().empty() && groups().empty(); }, 1s));
+  server_->rows_were_lost();
+  deliver_pages();
+  EXPECT_TRUE(becomes([this] { return adopted_.has_value(); }, 1s));
+  EXPECT_EQ(adopted_->code(), StatusCode::Unavailable);
+  adopt();
+  EXPECT_TRUE(becomes([this] { return adopted_.has_value(); }, 1s));
+  EXPECT_TRUE(adopted_->ok());
+  settle_again();
+  EXPECT_TRUE(becomes_clean(1s));
+  EXPECT_EQ(figures().book.repaired, 0U);
 }
 
 }  // namespace

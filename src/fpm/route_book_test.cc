@@ -11,6 +11,7 @@
 #include "base/testing/sanitized.h"
 #include "fpm/fpm_kit.h"
 #include "fpm/frame_reader.h"
+#include "fpm/late_pages.h"
 #include "fpm/row_reader.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
@@ -95,7 +96,7 @@ class RouteBookTest : public testing::Test {
 
   sim::World world_{1};
   Scheduler scheduler_{world_.clock(), world_.reactor(), test::policy()};
-  std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
+  std::unique_ptr<LatePages> store_ = std::make_unique<LatePages>(make_memory_store(scheduler_));
   std::unique_ptr<Subscription> routes_;
   std::unique_ptr<Subscription> groups_;
   std::map<std::uint32_t, std::string> devices_{{3, "v0"}, {5, "v1"}, {7, "v2"}};
@@ -635,6 +636,49 @@ TEST_F(RouteBookTest, RowsOfManyVrfsAreAsAModelHasThem) {
     for (const auto& [row, group] : model) ASSERT_THAT(rows_[row], testing::StartsWith("nexthop_group=" + group)) << round << " " << row;
   }
   EXPECT_THAT(vrfs_, SizeIs(3));
+}
+
+/// Goal: without other writers a comparison changes nothing, whatever the book writes while its pages are on the way. Method: random
+/// changes and comparisons whose pages arrive some changes later, beside a model.
+TEST_F(RouteBookTest, RowsAreAsAModelHasThemWhilePagesAreOnTheWay) {
+  store_->holds = true;
+  std::mt19937 random{12};
+  std::map<std::string, std::string> model;
+  hear(kit::nexthop(1, "10.0.0.1", 3) + kit::nexthop(2, "10.0.0.2", 3));
+  std::unique_ptr<RowReader> reader;
+  bool reads = false;
+  std::size_t comparisons = 0;
+  const auto done = [&](const Status& status) {
+    EXPECT_TRUE(status.ok());
+    reads = false;
+    ++comparisons;
+  };
+  const int rounds = plain_or_sanitized(20'000, 2'000);
+  for (int round = 0; round < rounds; ++round) {
+    const std::string prefix = name_of(static_cast<int>(random() % 5));
+    const auto what = static_cast<unsigned>(random() % 100);
+    if (what < 30) {
+      const std::uint32_t hop = 1 + what % 2;
+      hear(kit::route(prefix, {.nexthop = hop}));
+      model[prefix] = "nexthop_group=fpm:10.0.0." + std::to_string(hop) + "@v0";
+    } else if (what < 60) {
+      hear(kit::no_route(prefix));
+      model.erase(prefix);
+    } else if (what < 80) {
+      write();
+      ASSERT_EQ(rows_, model) << round << ", after " << comparisons << " comparisons";
+    } else if (!store_->late.empty()) {
+      store_->release();
+    } else if (reads) {
+      scheduler_.turn();
+    } else {
+      reads = true;
+      reader = std::make_unique<RowReader>(*store_, *book_, done);
+    }
+  }
+  EXPECT_GT(comparisons, 100U);
+  EXPECT_EQ(book_->figures().repaired, 0U);
+  EXPECT_EQ(book_->figures().stale, 0U);
 }
 
 TEST_F(RouteBookTest, TheCapturedReplacementDeletesNothing) {

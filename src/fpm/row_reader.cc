@@ -27,6 +27,7 @@ void RowReader::go_on() { read(state_); }
 
 void RowReader::read(const std::shared_ptr<State>& state) {
   const BookOptions& tables = state->book.options();
+  state->book.begin_page();
   state->store.scan_written(state->routes ? tables.routes : tables.groups, state->cursor, kPage,
                             [weak = std::weak_ptr<State>{state}](const Result<RowPage>& page) {
                               if (const std::shared_ptr<State> self = weak.lock(); self != nullptr) take(self, page);
@@ -34,11 +35,14 @@ void RowReader::read(const std::shared_ptr<State>& state) {
 }
 
 void RowReader::take(const std::shared_ptr<State>& state, const Result<RowPage>& page) {
-  if (!page) {
-    if (page.error().code() == StatusCode::Unimplemented) state->book.give_up_reading();
-    return state->done(page.error());
+  const Status changed = state->book.is_page_void() ? Status{StatusCode::Unavailable, "the rows changed while they were read"} : Status{};
+  if (const Status failed = page ? changed : page.error(); !failed.ok()) {
+    state->book.end_page();
+    if (failed.code() == StatusCode::Unimplemented) state->book.give_up_reading();
+    return state->done(failed);
   }
   for (const Record& row : page->rows) state->routes ? state->book.read_route(row) : state->book.read_group(row);
+  state->book.end_page();
   state->cursor = page->next;
   if (state->cursor.empty() && std::exchange(state->routes, true)) {
     state->book.end_reading();

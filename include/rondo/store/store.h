@@ -198,10 +198,10 @@ class Store {
   virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;
   /// At most 'max' rows behind 'cursor' (empty: from the start); 0 counts as 1. InvalidArgument for an invalid cursor.
   virtual void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
-  /// Like scan(), but returns each row as it will be after every write before the scan has been popped: merged with its staged change, and
-  /// without the rows that have a staged Delete. A producer finds out with it what it has written so far (TableView). A key may be returned
-  /// twice. For Staged and Watched tables; InvalidArgument for the others. InvalidArgument also for a cursor from before a lost connection:
-  /// begin again. Unimplemented where staged changes and rows are in different places (direct tables).
+  /// Like scan(), but returns each row as it will be after every write before this call has been popped, and perhaps some later ones:
+  /// merged with its staged change, and without rows that have a staged Delete. So a producer finds out what it has written so far
+  /// (TableView). A key may be returned twice. For Staged and Watched tables; InvalidArgument for the others, and for a cursor from before
+  /// a lost connection: begin again. Unimplemented where staged changes and rows are in different places (direct tables).
   virtual void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
   /// 'rows': number of rows; empty if the store cannot count them without reading all. 'staged': keys or entries that are not yet popped,
   /// as far as this store knows. NotFound for an unknown table.

@@ -525,10 +525,10 @@ void RedisStore::scan_written(std::string_view table, std::string_view cursor, s
   const redis::Target* const target = parts.find(table);
   if (target == nullptr) return parts.completions.post(std::move(done), failure(store::no_such_table(table)));
   if (Status bad = store::check_scan_written(target->spec); !bad.ok()) return parts.completions.post(std::move(done), failure(bad));
-  if (!parts.commands.is_connected() || !cursor.empty()) return parts.reader.scan_written(*target, cursor, max, std::move(done));
-  parts.writer.when_answered([&parts, target, max, done = std::move(done)](const Status& lost) {
+  if (!parts.commands.is_connected()) return parts.reader.scan_written(*target, cursor, max, std::move(done));
+  parts.writer.when_answered([&parts, target, from = std::string{cursor}, max, done = std::move(done)](const Status& lost) {
     if (!lost.ok()) return parts.completions.post(done, failure(lost));
-    parts.reader.scan_written(*target, {}, max, done);
+    parts.reader.scan_written(*target, from, max, done);
   });
 }
 
