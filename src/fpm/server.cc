@@ -270,7 +270,7 @@ bool Server::is_refused(int connection, const std::string& peer) {
   if (allowed.code() == StatusCode::Unavailable) return true;
   ++refused_;
   last_refusal_ = allowed.message();
-  if (!session_) last_end_ = "a connection was refused: " + std::string{allowed.message()};
+  if (sessions_ == 0) last_end_ = "a connection was refused: " + std::string{allowed.message()};
   const Instant now = scheduler_.now();
   if (now < refusals_silent_until_) return true;
   refusals_silent_until_ = now + kRefusalsSilent;
@@ -319,7 +319,7 @@ void Server::end_session(Event::Kind kind, std::string why) {
   resync_ = Resync::NoSession;
   may_read_ = has_frames_ = false;
   malformed_ += kind == Event::Kind::Malformed ? 1 : 0;
-  last_end_ = why;
+  if (messages_ > 0 || last_end_.empty()) last_end_ = why;  // A program that says nothing is no zebra.
   report({.kind = kind, .peer = std::exchange(peer_, {}), .why = std::move(why), .messages = messages_});
 }
 

@@ -94,7 +94,7 @@ struct ServerFigures {
   std::uint64_t malformed = 0;  // Sessions closed for malformed input.
   std::uint64_t refused = 0;    // Connections that ServerOptions::may_connect refused.
   std::string last_refusal;     // Why it refused the newest of them.
-  std::string last_end;         // Why the newest session ended, or why a connection was refused since then.
+  std::string last_end;         // Why the newest session ended that sent a message. Before one has: what else ended, or was refused.
   std::uint64_t bytes = 0;
   std::uint64_t frames = 0;
   std::uint64_t routes_set = 0;

@@ -436,9 +436,9 @@ TEST_F(FpmServer, ASessionThatEndsWithinAResendRemovesNothing) {
   send(zebra, one_route("10.1.0.0/16") + one_route("10.2.0.0/16"));
   EXPECT_TRUE(becomes([this] { return resync() == Resync::Done; }));
   zebra = connect();
-  const std::string half = one_route("10.1.0.0/16");
-  send(zebra, half.substr(0, half.size() - 3));
-  EXPECT_TRUE(becomes([this] { return server_->figures().sessions == 2; }));
+  const std::string resend = one_route("10.1.0.0/16") + one_route("10.2.0.0/16");
+  send(zebra, resend.substr(0, resend.size() - 3));
+  EXPECT_TRUE(becomes([this] { return server_->figures().messages == 3; }));
   zebra.reset();
   EXPECT_TRUE(becomes([this] { return server_->figures().peer.empty(); }));
   EXPECT_THAT(server_->figures().last_end, HasSubstr("within a frame"));
@@ -463,6 +463,30 @@ TEST_F(FpmServer, ARefusedConnectionEndsNoSessionAndIsReportedOnceAMinute) {
   EXPECT_EQ(server_->figures().sessions, 1U);
   EXPECT_FALSE(server_->figures().peer.empty());
   EXPECT_EQ(std::ranges::count(events_, Event::Kind::Refused, &Event::kind), 1);
+}
+
+TEST_F(FpmServer, AnotherConnectionDoesNotChangeWhyZebrasSessionEnded) {
+  ServerOptions options = this->options();
+  bool allowed = true;
+  options.may_connect = [&](int) { return allowed ? Status{} : Status{StatusCode::PermissionDenied, "not you"}; };
+  server_.reset();
+  open(std::move(options));
+  {
+    const UniqueFd zebra = connect();
+    send(zebra, one_route("10.1.0.0/16") + kit::frame("half").substr(0, 3));
+    EXPECT_TRUE(becomes([this] { return server_->figures().partial == 3; }));
+  }
+  ASSERT_TRUE(becomes([this] { return server_->figures().peer.empty(); }));
+  const std::string why = server_->figures().last_end;
+  EXPECT_THAT(why, HasSubstr("within a frame"));
+  { const UniqueFd silent = connect(); }
+  EXPECT_TRUE(becomes([this] { return server_->figures().sessions == 2 && server_->figures().peer.empty(); }));
+  EXPECT_EQ(server_->figures().last_end, why);
+  allowed = false;
+  const UniqueFd stranger = connect();
+  EXPECT_TRUE(becomes([this] { return server_->figures().refused == 1; }));
+  EXPECT_EQ(server_->figures().last_end, why);
+  EXPECT_EQ(server_->figures().last_refusal, "not you");
 }
 
 }  // namespace
