@@ -280,7 +280,7 @@ RouteBook::Target RouteBook::target_of_hops(const std::vector<Hop>& hops) {
       continue;
     }
     std::string device = options_.device_name ? options_.device_name(hop.device) : std::string{};
-    if (device.empty()) return {};
+    if (device.empty()) return waits_for_device(hop.device);
     named.push_back({hop.gateway, std::move(device), hop.weight});
   }
   if (named.empty()) return {.kind = Target::Kind::Unusable, .set = HopSets::kNone, .why = unusable};
@@ -295,6 +295,7 @@ RouteBook::Target RouteBook::blackhole(Way way) {
 /// A group without a row: the route's row waits for it, and `why` names it.
 RouteBook::Target RouteBook::waits_for(std::string_view name) { return {.kind = Target::Kind::Waits, .set = sets_.find_or_add_name(name)}; }
 RouteBook::Target RouteBook::waits_for(std::uint32_t id) { return waits_for("fpm:nexthop-" + std::to_string(id)); }
+RouteBook::Target RouteBook::waits_for_device(std::uint32_t device) { return waits_for("fpm:unknown-device-" + std::to_string(device)); }
 
 RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
   const auto known = nexthops_.find(id);
@@ -306,7 +307,6 @@ RouteBook::Target RouteBook::target_of_nexthop(std::uint32_t id) {
   std::vector<Hop> hops;
   if (!collect(id, 1, false, hops)) return waits_for(id);
   Target target = target_of_hops(hops);
-  if (target.kind == Target::Kind::Waits) return waits_for(id);
   if (target.kind != Target::Kind::Set) return target;
   sets_.hold(target.set);
   if (nexthop.set != HopSets::kNone) sets_.let_go(nexthop.set);
@@ -319,8 +319,7 @@ RouteBook::Target RouteBook::target_of(const Route& route) {
   if (route.way != Way::Unicast) return blackhole(route.way);
   if (route.nexthop != 0) return target_of_nexthop(route.nexthop);
   if (route.lack != Lack::Nothing) return waits_for(route.lack == Lack::Room ? "fpm:limit" : "fpm:too-many-members");
-  const Target target = target_of_hops(lists_.hops(route.inline_hops));
-  return target.kind == Target::Kind::Waits ? waits_for("fpm:unknown-device") : target;
+  return target_of_hops(lists_.hops(route.inline_hops));
 }
 
 // --- writing

@@ -255,6 +255,7 @@ class RouteBook {
   Target blackhole(Way way);
   Target waits_for(std::string_view name);
   Target waits_for(std::uint32_t id);
+  Target waits_for_device(std::uint32_t device);
   Status write_route(std::uint32_t place);
   Status set_row(std::uint32_t place, const Target& target);
   Status delete_row(std::uint32_t place);

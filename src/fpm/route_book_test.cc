@@ -25,6 +25,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class RouteBookTest : public testing::Test {
  protected:
@@ -133,10 +134,12 @@ TEST_F(RouteBookTest, AGroupFollowsAMemberThatWasDeletedAndMadeAgain) {
 
 TEST_F(RouteBookTest, ADeviceThatArrivesResolvesItsNextHops) {
   hear(kit::nexthop(66, "10.0.9.2", 9) + kit::route("10.1.0.0/16", {.nexthop = 66}));
-  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:nexthop-66"));
+  hear(kit::route("10.2.0.0/16", {.paths = {{"10.0.9.2", 9, 0}}}));
+  EXPECT_THAT(write(),
+              UnorderedElementsAre("+10.1.0.0/16 nexthop_group=fpm:unknown-device-9", "+10.2.0.0/16 nexthop_group=fpm:unknown-device-9"));
   devices_[9] = "v9";
   book_->devices_changed();
-  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.9.2@v9"));
+  EXPECT_THAT(write(), UnorderedElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.9.2@v9", "+10.2.0.0/16 nexthop_group=fpm:10.0.9.2@v9"));
 }
 
 TEST_F(RouteBookTest, ADeletionAndANewRouteAreOneChange) {
