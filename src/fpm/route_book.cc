@@ -433,14 +433,29 @@ void RouteBook::take_programmed(std::size_t most, const IsProgrammed& is_program
     Route& route = routes_[place];
     route.asked_for = false;
     if (!route.unanswered) continue;
-    const bool is_written = route.written != HopSets::kNone && !order_.contains(place);
-    if (!is_written || !is_programmed(vrfs_.name(route.vrf), route.prefix, sets_.name(route.written), route.black)) {
+    if (!is_there(place, is_programmed)) {
       ask_for(place);
       continue;
     }
     set_unanswered(route, false);
     programmed.push_back({route.prefix, route.protocol, route.black, vrfs_.name(route.vrf)});
   }
+}
+
+/// Whether the data plane has the route as its row asks for it, and the row is as zebra's route asks for it.
+bool RouteBook::is_there(std::uint32_t place, const IsProgrammed& is_programmed) const {
+  const Route& route = routes_[place];
+  return route.written != HopSets::kNone && !order_.contains(place) &&
+         is_programmed(vrfs_.name(route.vrf), route.prefix, sets_.name(route.written), route.black);
+}
+
+bool RouteBook::count_absent(std::size_t most, const IsProgrammed& is_programmed, Absent& absent) const {
+  for (std::size_t i = 0; i < most && absent.next < routes_.limit(); ++i, ++absent.next) {
+    const Route& route = routes_[absent.next];
+    if (!route.used || route.aim != Aim::Row || route.session != session_ || is_there(absent.next, is_programmed)) continue;
+    if (absent.routes++ == 0) absent.first = key_of(route);
+  }
+  return absent.next < routes_.limit();
 }
 
 RouteBook::Written RouteBook::write(std::size_t most) {

@@ -175,6 +175,14 @@ class RouteBook {
   /// Asks for at most 'most' routes of this session whose rows are written, in turns, and appends those that are programmed. Each is
   /// returned once, and again after zebra has sent it again.
   void take_programmed(std::size_t most, const IsProgrammed& is_programmed, std::vector<Programmed>& programmed);
+  /// Routes of this session that the data plane does not have as zebra sent them, for whatever reason.
+  struct Absent {
+    std::size_t routes = 0;
+    std::string first;  // The key of one of them.
+    std::uint32_t next = 0;
+  };
+  /// Counts them in steps of at most 'most' places. Returns whether there are more.
+  bool count_absent(std::size_t most, const IsProgrammed& is_programmed, Absent& absent) const;
   /// Whether take_programmed() has routes to ask for.
   bool has_unanswered() const noexcept { return !asked_for_.empty(); }
   /// Whether something was left out in this session and there is room now: more than a sixteenth of each limit is free.
@@ -241,6 +249,7 @@ class RouteBook {
   void remove_route(std::uint16_t vrf, const Prefix& prefix);
   void set_lack(Route& route, Lack lack);
   void ask_for(std::uint32_t place);
+  bool is_there(std::uint32_t place, const IsProgrammed& is_programmed) const;
   void set_unanswered(Route& route, bool unanswered);
   static void reset(Route& route);
   void drop_hops(Route& route);

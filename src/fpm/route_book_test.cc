@@ -142,6 +142,35 @@ TEST_F(RouteBookTest, ADeviceThatArrivesResolvesItsNextHops) {
   EXPECT_THAT(write(), UnorderedElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.9.2@v9", "+10.2.0.0/16 nexthop_group=fpm:10.0.9.2@v9"));
 }
 
+TEST_F(RouteBookTest, RoutesThatTheDataPlaneDoesNotHaveAreCounted) {
+  std::set<std::string> plane;
+  const auto is_programmed = [&](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
+    return plane.contains(std::string{vrf} + prefix.to_string() + " " + std::string{group} + (blackhole ? " black" : ""));
+  };
+  const auto absent = [&] {
+    RouteBook::Absent absent;
+    while (book_->count_absent(2, is_programmed, absent)) continue;
+    return absent;
+  };
+  hear(kit::nexthop(66, "10.0.0.2", 3));
+  for (int route = 1; route <= 5; ++route) hear(kit::route(name_of(route), {.nexthop = 66}));
+  hear(kit::route(name_of(6), {.type = RTN_BLACKHOLE}));
+  EXPECT_EQ(absent().routes, 6U) << "none is written";
+  write();
+  for (int route = 2; route <= 5; ++route) plane.insert(name_of(route) + " " + group_of(1));
+  plane.insert(name_of(6) + " fpm:blackhole black");
+  EXPECT_EQ(absent().routes, 1U);
+  EXPECT_EQ(absent().first, name_of(1));
+  hear(kit::no_route(name_of(1)));
+  EXPECT_EQ(absent().routes, 0U);
+  hear(kit::nexthop(67, "10.0.0.3", 3) + kit::route(name_of(2), {.nexthop = 67}));
+  EXPECT_EQ(absent().first, name_of(2)) << "it is not there as it was sent";
+  write();
+  EXPECT_EQ(absent().first, name_of(2));
+  book_->begin_session();
+  EXPECT_EQ(absent().routes, 0U) << "the session has sent none";
+}
+
 TEST_F(RouteBookTest, ADeletionAndANewRouteAreOneChange) {
   hear(kit::nexthop(66, "10.0.0.2", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 66}));
   write();

@@ -107,7 +107,13 @@ void answer_report(const CommandContext& context, Reply reply, std::vector<Drift
     answer->result["repaired"] = repaired;
     answer->result["not_repaired"] = not_repaired;
   }
-  send(std::move(reply), answer);
+  answer->result["fpm_absent"] = 0;
+  const auto has_routes = [](const switch_agent::AuditResult& one) { return one.kind == ObjectKind::Route; };
+  if (std::ranges::none_of(report.results, has_routes)) return send(std::move(reply), answer);
+  count_absent(context, std::move(reply), [answer](Reply end, const fpm::RouteBook::Absent& absent) {
+    answer->result["fpm_absent"] = absent.routes;
+    send(std::move(end), answer);
+  });
 }
 
 /// Those of the devices that rows of 'table' ask for; of all if it is empty.

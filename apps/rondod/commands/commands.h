@@ -5,6 +5,7 @@
 
 #include <boost/json/fwd.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -74,6 +75,9 @@ void add_absent_job_commands(DaemonAdder& commands);
 void add_stats(const CommandContext& context, boost::json::object& stats);
 void add_top(const CommandContext& context, boost::json::object& top);
 void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// Counts the routes of zebra that the data plane does not have, in turns of 'reply', and calls 'end' with it if it is still wanted.
+using AbsentCounted = std::function<void(Reply reply, const fpm::RouteBook::Absent& absent)>;
+void count_absent(const CommandContext& context, Reply reply, AbsentCounted end, fpm::RouteBook::Absent absent = {});
 /// The member "fpm" of `stats`: null unless the FPM server is enabled.
 boost::json::value fpm_json(const CommandContext& context);
 void add_fpm_health(const CommandContext& context, boost::json::array& troubles, boost::json::array& notes);

@@ -196,10 +196,25 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   }
 }
 
+void count_absent(const CommandContext& context, Reply reply, AbsentCounted end, fpm::RouteBook::Absent absent) {
+  if (!reply.wanted()) return;
+  if (context.fpm == nullptr || !context.fpm->count_absent(absent)) return end(std::move(reply), absent);
+  reply.next_turn([&context, end = std::move(end), absent = std::move(absent)](Reply later) mutable {
+    count_absent(context, std::move(later), std::move(end), std::move(absent));
+  });
+}
+
 void add_fpm_command(DaemonAdder& commands) {
   commands.add({"fpm", "The FPM server: its session, what zebra sent and what became of it", {}, CommandEffect::Reads},
                [](CommandContext& context, Reply reply) {
-                 if (context.fpm != nullptr) return reply.finish(fpm_json(context).as_object());
+                 if (context.fpm != nullptr) {
+                   return count_absent(context, std::move(reply), [&context](Reply end, const fpm::RouteBook::Absent& absent) {
+                     json::object answer = fpm_json(context).as_object();
+                     answer["absent"] = absent.routes;
+                     answer["first_absent"] = text(absent.first);
+                     end.finish(answer);
+                   });
+                 }
                  reply.fail(Status{StatusCode::Unimplemented,
                                    "this rondod has no FPM server: set enabled = true in the section [fpm] of its configuration"});
                });

@@ -14,6 +14,8 @@ namespace rondo::daemon {
 namespace {
 /// How often it looks whether the rows of an earlier run can be read. A connection to a Redis takes some milliseconds.
 constexpr Duration kAdoptLook = 20ms;
+/// Places of routes that one step of count_absent() looks at.
+constexpr std::size_t kCounted = 2048;
 }  // namespace
 
 FpmFeed::FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log)
@@ -117,15 +119,21 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
     return (size ? size->staged : 0) + agent_.programmer().in_flight();
   };
   if (choice_.offload_answers) {
-    options.is_programmed = [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
-      return agent_.routes().is_programmed(vrf, prefix, group, blackhole);
-    };
+    options.is_programmed = is_programmed();
     options.vrf_id = [this](std::string_view vrf) { return agent_.port_ids().find(vrf).value(); };
   }
   if (!choice_.users.empty()) options.may_connect = [this](int connection) { return may_connect(connection); };
   options.none_stale = [this] { agent_.safety().forget(kHeld); };
   return options;
 }
+
+fpm::RouteBook::IsProgrammed FpmFeed::is_programmed() const {
+  return [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
+    return agent_.routes().is_programmed(vrf, prefix, group, blackhole);
+  };
+}
+
+bool FpmFeed::count_absent(fpm::RouteBook::Absent& absent) const { return server_->book().count_absent(kCounted, is_programmed(), absent); }
 
 void FpmFeed::link_event(const LinkEvent& event) {
   if (agent_.port_ids().name(event.port) != event.name) server_->devices_changed();

@@ -34,6 +34,9 @@ class FpmFeed {
   bool rows_have_come(Instant now) const { return server_->has_resynced() || now >= wait_until_; }
   void stop() { server_->stop(); }
   fpm::ServerFigures figures() const { return server_->figures(); }
+  /// Counts the routes of zebra that the data plane does not have, in steps of some tenths of a millisecond. Returns whether there are
+  /// more.
+  bool count_absent(fpm::RouteBook::Absent& absent) const;
   /// Routes of which more than the limit of the safety stop would be deleted.
   static constexpr std::string_view kHeld = "routes that zebra did not send again";
 
@@ -42,6 +45,7 @@ class FpmFeed {
   void find_users();
   Status may_connect(int connection) const;
   fpm::ServerOptions options(const Store& store);
+  fpm::RouteBook::IsProgrammed is_programmed() const;
   void adopt();
   void adopted(const Status& status);
   void tap();
