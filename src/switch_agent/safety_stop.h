@@ -40,7 +40,7 @@ class SafetyStop {
     Held,       // The deletion waits; none of its objects is deleted for now.
     Confirmed,  // An operator confirmed it.
     TimeIsOver,
-    Fewer,  // Fewer objects are to be deleted, because rows that ask for the others have arrived meanwhile.
+    Fewer,  // Fewer objects are to be deleted, because rows or routes that ask for the others have arrived meanwhile.
   };
 
   /// 'clock' must outlive it.

@@ -209,8 +209,8 @@ std::vector<Command> figure_commands() {
       {.name = "confirm",
        .help = "Let a deletion go on that the safety stop holds",
        .details =
-           "rondo health tells what is held: much of what an earlier run left in the kernel, for which no row asks. The answer says what\n"
-           "is deleted now. Ends with 1 if nothing is held.",
+           "rondo health tells what is held, such as much of what an earlier run left in the kernel and no row asks for, or many routes\n"
+           "that zebra did not send again. The answer says what is deleted now. Ends with 1 if nothing is held.",
        .answered_by = Daemon},
       {.name = "log", .help = "The newest lines of the daemon's log", .answered_by = Daemon},
       {.name = "dump",

@@ -36,7 +36,7 @@ void add_safety_command(DaemonAdder& commands) {
 void add_held(const CommandContext& context, json::array& troubles) {
   for (const switch_agent::SafetyStop::Held& held : context.safety->held()) {
     troubles.push_back(sentence("held: " + std::to_string(held.count) + " of " + std::to_string(held.total) + " objects of " + held.what +
-                                " (" + held.parts + ") would be deleted, as no row asks for them; `rondo confirm` deletes them" +
+                                " (" + held.parts + ") would be deleted; `rondo confirm` deletes them" +
                                 (context.config.safety_wait_s > 0 ? ", or the end of safety_wait_s, " +
                                                                         std::to_string(context.config.safety_wait_s) + " s after it began"
                                                                   : "")));
@@ -47,11 +47,10 @@ void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_ag
   const std::initializer_list<LogPair> told{{"what", held.what}, {"deletes", held.count}, {"of", held.total}, {"parts", held.parts}};
   switch (event) {
     case switch_agent::SafetyStop::Event::Held:
-      return log.error("safety stop: nothing is deleted, as no row asks for so much of what is there; `rondo confirm` deletes it", told);
+      return log.error("safety stop: nothing is deleted, as it is so much of what is there; `rondo confirm` deletes it", told);
     case switch_agent::SafetyStop::Event::Confirmed: return log.warn("safety stop: the deletion was confirmed", told);
     case switch_agent::SafetyStop::Event::TimeIsOver: return log.warn("safety stop: its time is over, the deletion goes on", told);
-    case switch_agent::SafetyStop::Event::Fewer:
-      return log.info("safety stop: over, rows have come that ask for enough of what is there", told);
+    case switch_agent::SafetyStop::Event::Fewer: return log.info("safety stop: over, less is to be deleted now", told);
   }
 }
 
