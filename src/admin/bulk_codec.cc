@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "admin/frame.h"
+#include "base/counted.h"
 #include "rondo/base/assert.h"
 
 namespace rondo {
@@ -52,7 +53,7 @@ Result<BulkReader> BulkReader::open(std::string_view payload) {
 
 Result<std::optional<BulkReader::Row>> BulkReader::next() {
   if (position_ == rows_) {
-    if (!rest_.empty()) return failure(malformed(std::to_string(rest_.size()) + " bytes after the last row"));
+    if (!rest_.empty()) return failure(malformed(counted(rest_.size(), "byte") + " after the last row"));
     return std::optional<Row>{};
   }
   Row row;

@@ -10,6 +10,7 @@
 #include "admin/field_count.h"
 #include "admin/frame.h"
 #include "admin/peer.h"
+#include "base/counted.h"
 #include "base/doubled_name.h"
 #include "base/json.h"
 #include "base/thrown.h"
@@ -376,7 +377,7 @@ void AdminSession::settle(Unsettled& answer, const BulkSink::Unwritten& unwritte
   (unwritten.refused ? stats_.bulk_rows_refused : stats_.bulk_rows_unwritten) += failed;
   if (!answer.malformed.ok()) {
     std::string message{answer.malformed.message()};
-    message.append("; ").append(std::to_string(answer.accepted)).append(" rows before it were accepted");
+    message.append("; ").append(counted(answer.accepted, "row before it was", "rows before it were")).append(" accepted");
     if (failed > 0) message.append("; ").append(std::to_string(failed)).append(" more, but not written: ").append(first.message());
     answer.frame = error_frame(0, Status{StatusCode::InvalidArgument, std::move(message)});
     return;

@@ -650,7 +650,7 @@ TEST_F(BulkSession, EveryTruncationOfABulkPayloadIsAnError) {
 TEST_F(BulkSession, BytesAfterTheLastRowAndUnknownOperationsAreErrors) {
   std::string payload = frame("T", 1).substr(kFrameHeaderBytes);
   give(frame_of(FrameKind::Bulk, payload + "x"));
-  EXPECT_THAT(only_error("invalid-argument"), HasSubstr("1 bytes after the last row; 1 rows before it were accepted"));
+  EXPECT_THAT(only_error("invalid-argument"), HasSubstr("1 byte after the last row; 1 row before it was accepted"));
   EXPECT_EQ(log.back(), "end") << "the sink is told even then";
   renew();
   payload[2 + 1 + 4] = 9;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/long_waits.h"
@@ -129,7 +130,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     }
     link.note += "no such row was written";
     if (size && size->staged > 0) {
-      link.note += " (or it is among the " + std::to_string(size->staged) + " rows of this table not taken yet)";
+      link.note += " (or it is among the " + counted(size->staged, "row") + " of this table not taken yet)";
     }
   }
 

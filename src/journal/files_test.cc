@@ -240,7 +240,7 @@ TEST_F(JournalFilesTest, ARowIsNobodysBehindRecordsThatWereLost) {
   journal->changed(kTable, 7, Change::set("lost", {{"f", std::string(9000, 'x')}}));
   journal->done(kTable, 7);
   ASSERT_TRUE(journal->flush().ok());
-  EXPECT_THAT(words(file()), ElementsAre("started", "changed ROUTE_TABLE before DEL", "lost 1 records", "done ROUTE_TABLE row 7"));
+  EXPECT_THAT(words(file()), ElementsAre("started", "changed ROUTE_TABLE before DEL", "lost 1 record", "done ROUTE_TABLE row 7"));
   EXPECT_THAT(story({file()}, "before"), ElementsAre("taken", "missing"));
 }
 

@@ -140,7 +140,7 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_THAT(words(),
               ElementsAre("started", "ready ROUTE_TABLE", "took 1 of ROUTE_TABLE", "changed ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1",
-                          "parked ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1 on nexthop-group:1", "announced nexthop-group:1 for 1 rows",
+                          "parked ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1 on nexthop-group:1", "announced nexthop-group:1 for 1 row",
                           "retried ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1", "staged ROUTE_TABLE row 7 5.5.78.31/32",
                           "done ROUTE_TABLE row 7 5.5.78.31/32", "withdrawn nexthop-group:1",
                           "rejected ROUTE_TABLE x DEL: invalid-argument: no route"));
@@ -585,7 +585,7 @@ TEST_F(JournalTest, ARecordBeyondTheFormIsLostThoughTheBufferHasRoomLarge) {
   }
   journal->changed(kTable, 2, Change::remove("small"));
   ASSERT_TRUE(journal->flush().ok());
-  EXPECT_THAT(words(), ElementsAre("started", "lost 1 records", "changed ROUTE_TABLE small DEL"));
+  EXPECT_THAT(words(), ElementsAre("started", "lost 1 record", "changed ROUTE_TABLE small DEL"));
   EXPECT_EQ(journal->stats().dropped, 1U);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "journal/plane_codec.h"
 #include "rondo/base/limits.h"
 
@@ -362,8 +363,7 @@ std::string facts_text(const JournalRecord& record, const Names& names) {
 }
 
 std::string orders_text(const JournalRecord& record) {
-  std::string text =
-      std::to_string(record.count) + " orders, " + (record.lane == static_cast<unsigned>(OrderLane::Urgent) ? "urgent" : "bulk");
+  std::string text = counted(record.count, "order") + ", " + (record.lane == static_cast<unsigned>(OrderLane::Urgent) ? "urgent" : "bulk");
   for (const JournalRecord::Failure& failure : record.failures) {
     text.append("; ").append(std::to_string(failure.order)).append(": ").append(failure.status.to_string());
   }
@@ -389,7 +389,7 @@ std::string bytes_text(std::string_view bytes) {
 /// The first few texts, and their number.
 std::string texts_text(const JournalRecord& record, const Names& names) {
   constexpr std::size_t kShown = 4;
-  std::string text = names.of(record.table) + ", lane " + std::to_string(record.lane) + ", " + std::to_string(record.count) + " operations";
+  std::string text = names.of(record.table) + ", lane " + std::to_string(record.lane) + ", " + counted(record.count, "operation");
   for (std::size_t i = 0; i < std::min(record.texts.size(), kShown); ++i) {
     std::string_view bytes = record.texts[i];
     Status status;
@@ -415,7 +415,7 @@ std::string nexthop_text(const NexthopEntry& nexthop) {
 /// The first few orders, and their number.
 std::string unwanted_text(const std::vector<DeleteOrder>& orders) {
   constexpr std::size_t kShown = 4;
-  std::string text = std::to_string(orders.size()) + " orders";
+  std::string text = counted(orders.size(), "order");
   for (std::size_t i = 0; i < std::min(orders.size(), kShown); ++i)
     text.append(i == 0 ? ": " : ", ").append(to_string(order_of(orders[i])));
   return orders.size() > kShown ? text + ", ..." : text;
@@ -424,7 +424,7 @@ std::string unwanted_text(const std::vector<DeleteOrder>& orders) {
 /// The first few objects, named by the orders that would delete them, and their number.
 std::string objects_text(const std::vector<DeleteOrder>& objects) {
   constexpr std::size_t kShown = 4;
-  std::string text = std::to_string(objects.size()) + " objects";
+  std::string text = counted(objects.size(), "object");
   for (std::size_t i = 0; i < std::min(objects.size(), kShown); ++i) text.append(i == 0 ? ": " : ", ").append(object_name(objects[i]));
   return objects.size() > kShown ? text + ", ..." : text;
 }
@@ -432,13 +432,13 @@ std::string objects_text(const std::vector<DeleteOrder>& objects) {
 std::string content_text(const JournalRecord& record, const Names& names) {
   switch (record.kind) {
     case Kind::Note: return std::string{record.name} + " " + std::string{record.text};
-    case Kind::Lost: return std::to_string(record.count) + " records";
+    case Kind::Lost: return counted(record.count, "record");
     case Kind::SourceAdded:
       return std::to_string(record.source) + " " + std::string{record.name} + ", priority " + std::to_string(record.priority);
     case Kind::SourceRemoved:
     case Kind::Woken:
     case Kind::TurnBegins: return "source " + std::to_string(record.source);
-    case Kind::TurnEnds: return std::to_string(record.count) + " items" + (record.flag ? ", more" : "");
+    case Kind::TurnEnds: return counted(record.count, "item") + (record.flag ? ", more" : "");
     case Kind::Ready:
     case Kind::Gap: return names.of(record.table);
     case Kind::Took: return std::to_string(record.count) + " of " + names.of(record.table);
@@ -454,12 +454,12 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::Again: return names.of(record.table) + " row " + std::to_string(record.row);
     case Kind::DoneWhile:
     case Kind::StillParked: return names.of(record.table) + " row " + std::to_string(record.row) + " on " + facts_text(record, names);
-    case Kind::Announced: return facts_text(record, names) + " for " + std::to_string(record.count) + " rows";
+    case Kind::Announced: return facts_text(record, names) + " for " + counted(record.count, "row");
     case Kind::Withdrawn: return facts_text(record, names);
     case Kind::Submitted:
     case Kind::Answered: return orders_text(record);
     case Kind::Link: return link_text(record.link);
-    case Kind::KernelFound: return std::to_string(record.count) + " objects";
+    case Kind::KernelFound: return counted(record.count, "object");
     case Kind::Policy: return describe(*record.policy);
     case Kind::Weight: return std::to_string(record.count) + " of source " + std::to_string(record.source);
     case Kind::KernelNexthop: return nexthop_text(record.nexthop);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/counted.h"
 #include "journal/walk.h"
 
 namespace rondo::journal {
@@ -38,7 +39,7 @@ class Story {
     if (record.kind == Kind::Started)
       began_ = StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, describe(*record.policy), {}, {}};
     if (walk.missing() > 0) {
-      add(walk, "missing", std::to_string(walk.missing()) + " records");
+      add(walk, "missing", counted(walk.missing(), "record"));
       waits_.clear();
       queued_.clear();
     }
@@ -140,7 +141,7 @@ class Story {
     for (auto& [table, wait] : waits_) {
       if (!wait.facts.contains(fact) || !wait.announced.insert(fact).second) continue;
       const bool frees = wait.facts.size() == 1 && record.count > 0;
-      add(walk, std::string{frees ? kResolved : kAnnounced}, fact + " was announced, for " + std::to_string(record.count) + " rows");
+      add(walk, std::string{frees ? kResolved : kAnnounced}, fact + " was announced, for " + counted(record.count, "row"));
       events_.back().table = table;
       wait.newest = events_.size() - 1;
     }

@@ -410,7 +410,7 @@ TEST_F(ExecutorReplay, AnOrchThatOrdersSomethingElseIsFoundByItsOrders) {
   record(3);
   const replay::ReplayReport report = replay(true, true);
   EXPECT_FALSE(report.same);
-  EXPECT_THAT(report.expected, HasSubstr("ordered balancer, lane 1, 1 operations: b"));
+  EXPECT_THAT(report.expected, HasSubstr("ordered balancer, lane 1, 1 operation: b"));
   EXPECT_THAT(report.came, HasSubstr("!"));
 }
 

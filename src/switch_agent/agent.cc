@@ -8,10 +8,12 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "base/counted.h"
 #include "journal/recorder.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/priorities.h"
@@ -205,10 +207,11 @@ bool Agent::deletions_are_held() {
   leave_foreign_entries();
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
   std::string parts;
-  for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
-                                    std::pair{counts.neighbors, " neighbours"}, std::pair{counts.addresses, " addresses"},
-                                    std::pair{counts.devices, " devices"}, std::pair{counts.fdb, " entries of VLANs"}}) {
-    if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
+  for (const auto& [count, one, many] :
+       {std::tuple{counts.routes, "route", "routes"}, std::tuple{counts.nexthops, "next hop or group", "next hops and groups"},
+        std::tuple{counts.neighbors, "neighbour", "neighbours"}, std::tuple{counts.addresses, "address", "addresses"},
+        std::tuple{counts.devices, "device", "devices"}, std::tuple{counts.fdb, "entry of a VLAN", "entries of VLANs"}}) {
+    if (count > 0) parts.append(parts.empty() ? "" : ", ").append(counted(count, one, many));
   }
   is_allowed_ = safety_.allows(kEarlierRun, counts.total(), reconciler_.counts().found, parts);
   // Meanwhile audits the rows that are programmed already.

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "rondo/orch/runtime.h"
 #include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
@@ -41,7 +42,7 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
   runtime.explain(kNeighborsGone, [this](std::string_view key) {
     const auto it = counts_.find(key);
     const std::size_t left = it == counts_.end() ? 0 : it->second;
-    return FactOrigin{"", "", std::to_string(left) + " neighbours are left on " + std::string{key}};
+    return FactOrigin{"", "", counted(left, "neighbour is", "neighbours are") + " left on " + std::string{key}};
   });
 }
 

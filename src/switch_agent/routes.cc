@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/counted.h"
 #include "orch/ask_again.h"
 #include "orch/expect_settle.h"
 #include "rondo/base/assert.h"
@@ -172,7 +173,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       if (slot == RouteMap::kNone) return FactOrigin{};
       const RouteMap::Group& group = routes_.group(slot);
       const std::string one = group.head == RouteMap::kNone ? "" : ", " + row_key_of(routes_[group.head].id()) + " among them";
-      return FactOrigin{"", "", std::to_string(group.uses) + " routes still use it" + one};
+      return FactOrigin{"", "", counted(group.uses, "route still uses", "routes still use") + " it" + one};
     });
     observe(kind, [this, kind = kind](std::string_view name, bool usable) {
       const std::uint32_t slot = routes_.find_group(kind, name);

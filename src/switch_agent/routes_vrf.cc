@@ -1,4 +1,5 @@
 // The VRFs of routes: in which table a row's route is, and when a VRF has no routes left.
+#include "base/counted.h"
 #include "rondo/orch/runtime.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/routes.h"
@@ -21,7 +22,8 @@ void Routes::provide_vrf_facts() {
   runtime().explain(kVrfRoutesGone, [this](std::string_view vrf) {
     const auto uses = table_uses_.find(vrfs_.find(vrf));
     return FactOrigin{
-        "", "", uses == table_uses_.end() ? std::string{} : std::to_string(uses->second) + " routes are still in " + std::string{vrf}};
+        "", "",
+        uses == table_uses_.end() ? std::string{} : counted(uses->second, "route is", "routes are") + " still in " + std::string{vrf}};
   });
   observe(kVrf, [this](std::string_view vrf, bool begins) {
     if (!begins) forget_vrf(vrf);

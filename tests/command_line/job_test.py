@@ -301,7 +301,7 @@ def check_texts(daemon):
     assert exported() == [before], exported()
     assert expect(daemon, 0, "job", "edit", "odd", "--retries", "1") == "+ retries: 1\n"
     assert exported() == [{**before, "retries": 1}], exported()
-    assert "all 1 jobs are as the file says" in daemon.run("job", "import", "-", input=json.dumps(exported())).stdout
+    assert "the one job is as the file says" in daemon.run("job", "import", "-", input=json.dumps(exported())).stdout
     shown = expect(daemon, 0, "job", "show", "odd") + expect(daemon, 0, "job", "edit", "odd", "--note", "n")
     assert "\x1b" not in shown and "\u202e" not in shown, shown
     expect(daemon, 0, "job", "remove", "odd", "--yes")

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/doubled_name.h"
 #include "commands/load.h"
 #include "jobs/crontab.h"
@@ -118,7 +119,7 @@ class Import {
     if (options_.json) {
       print(json_text(result_) + "\n");
     } else if (same_ == jobs.size() && wrong.empty()) {
-      print("nothing changes: all " + std::to_string(same_) + " jobs are as the file says\n");
+      print("nothing changes: " + (same_ == 1 ? "the one job is" : "all " + std::to_string(same_) + " jobs are") + " as the file says\n");
     }
     for (const std::string& line : wrong) print_error("rondo: not imported: " + line + "\n");
     const int done = finish_output();
@@ -232,7 +233,8 @@ class Import {
   }
 
   int fail(const Status& why) {
-    const std::string before = stored_ == 0 ? "nothing was imported" : std::to_string(stored_) + " jobs were stored before this error";
+    const std::string before =
+        stored_ == 0 ? "nothing was imported" : counted(stored_, "job was", "jobs were") + " stored before this error";
     return report(options_, why.with_context(before), is_wrong_file(why) ? kExitBadFile : -1);
   }
 

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
+
 #include "commands/actions.h"
 #include "journal/follow.h"
 #include "journal/opened.h"
@@ -87,7 +89,7 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
   std::string line = begin;
   if (const std::string turn = walk.turn_of(); !turn.empty()) line.append("[").append(turn).append("] ");
   line = visible_text(line + walk.words()) + "\n";
-  return missing == 0 ? line : begin + std::to_string(missing) + " records are missing before this one\n" + line;
+  return missing == 0 ? line : begin + counted(missing, "record is", "records are") + " missing before this one\n" + line;
 }
 
 /// For a journal with several runs: detects where another run begins, because its numbers begin again.
@@ -270,15 +272,15 @@ struct Contents {
 };
 
 std::string runs_text(const Contents& contents) {
-  const std::string begun = std::to_string(contents.runs) + (contents.runs == 1 ? " run" : " runs");
+  const std::string begun = counted(contents.runs, "run");
   if (!contents.begins_in_run) return begun;
   return (contents.runs == 0 ? "" : begun + " and ") + std::string{"a run that began before"};
 }
 
 void print_contents(const Options& options, const JournalReader& reader, const Contents& contents) {
   if (!options.json) {
-    print(visible_text(reader.name()) + ": " + std::to_string(contents.records) + " records of " + runs_text(contents) + ", " +
-          std::to_string(contents.missing) + " missing, " + std::to_string(reader.damage().size()) + " damaged places\n");
+    print(visible_text(reader.name()) + ": " + counted(contents.records, "record") + " of " + runs_text(contents) + ", " +
+          std::to_string(contents.missing) + " missing, " + counted(reader.damage().size(), "damaged place") + "\n");
     return;
   }
   json::array damage;

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/counted.h"
 #include "commands/actions.h"
 #include "journal/audit.h"
 #include "journal/opened.h"
@@ -42,10 +43,10 @@ json::object to_json(const journal::AuditReport& report) {
 }
 
 std::string render(const journal::AuditReport& report) {
-  std::string text = std::to_string(report.waits) + " waits held against their bounds, " + std::to_string(report.violations) + " longer; " +
-                     std::to_string(report.unbounded) + " have no bound, of " + std::to_string(report.unknown) +
-                     " the beginning is not known\n";
-  if (report.missing > 0) text += std::to_string(report.missing) + " records are missing: what waited then is not known\n";
+  std::string text = counted(report.waits, "wait held against its bound", "waits held against their bounds") + ", " +
+                     std::to_string(report.violations) + " longer; " + std::to_string(report.unbounded) + " have no bound, of " +
+                     std::to_string(report.unknown) + " the beginning is not known\n";
+  if (report.missing > 0) text += counted(report.missing, "record is", "records are") + " missing: what waited then is not known\n";
   if (!report.worst_source.empty()) {
     char worst[32];
     std::snprintf(worst, sizeof worst, "%.3f", report.worst);

@@ -160,7 +160,7 @@ TEST_F(JournalCli, ExplainTellsTheStoryOfAKeyWithTheTimesBetween) {
               AllOf(HasSubstr("2025-06-15.15:06:40.0000"), HasSubstr("ROUTE_TABLE taken: SET nexthop_group=102 (queued for at most ")));
   EXPECT_THAT(story[1], AllOf(HasSubstr("+0 us"), HasSubstr("ROUTE_TABLE parked: SET waits for nexthop-group:102")));
   EXPECT_THAT(story[2], AllOf(HasSubstr("2025-06-15.15:06:41.50"), HasSubstr("+1500 ms"),
-                              HasSubstr("resolved: nexthop-group:102 was announced, for 1 rows (in the turn of 'programmer')")));
+                              HasSubstr("resolved: nexthop-group:102 was announced, for 1 row (in the turn of 'programmer')")));
   EXPECT_THAT(story[3], HasSubstr("ROUTE_TABLE retried: SET"));
   EXPECT_THAT(story[4], HasSubstr("ROUTE_TABLE ordered"));
   EXPECT_THAT(story[5], HasSubstr("ROUTE_TABLE done (in the turn of 'programmer')"));
@@ -358,7 +358,7 @@ TEST_F(JournalCli, ATornFileIsReadAsFarAsItIsWholeAndTheRestNamed) {
   EXPECT_EQ(check.code, 78);
   EXPECT_THAT(check.out,
               AllOf(HasSubstr(file() + ": at offset " + std::to_string(whole.size()) + ": no block begins here; 40 bytes left out"),
-                    HasSubstr(" 1 damaged places")));
+                    HasSubstr(" 1 damaged place")));
   const Ended explain = rondo("journal explain 10.0.0.0/24 " + file());
   EXPECT_EQ(explain.code, 0);
   EXPECT_THAT(explain.out, HasSubstr("ROUTE_TABLE done"));

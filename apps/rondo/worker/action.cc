@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/socket_path.h"
+#include "base/counted.h"
 #include "base/unique_fd.h"
 #include "commands/actions.h"
 #include "output/exit_code.h"
@@ -50,7 +51,7 @@ int worker(const Options& options, const WorkerCall& call) {
   if (const Status refused = Worker::check(*config); !refused.ok()) return report(options, refused, kExitConfig);
   if (call.checks_only) {
     for (const std::string& command : unready_commands(*config)) print_error("rondo: warning: " + command + "\n");
-    print(call.config + ": " + std::to_string(config->commands.size()) + " commands\n");
+    print(call.config + ": " + counted(config->commands.size(), "command") + "\n");
     return finish_output();
   }
   const std::string socket = socket_candidates(options.socket.empty() ? config->socket : options.socket).front();

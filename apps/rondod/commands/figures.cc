@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.h"
 #include "commands/answers.h"
 #include "rondod/commands/commands.h"
 #include "rondod/limits.h"
@@ -140,20 +141,19 @@ void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::a
     troubles.push_back(sentence(who + "all " + std::to_string(feed.connections_most) + " connections are in use, and others wait"));
   }
   if (const std::uint64_t cut = count("too-many-peers"); cut != 0) {
-    notes.push_back(sentence(who + "its limits of connections were met " + std::to_string(cut) + " times since the start"));
+    notes.push_back(sentence(who + "its limits of connections were met " + counted(cut, "time") + " since the start"));
   }
   if (const std::uint64_t cut = count("frame-memory"); cut != 0) {
-    notes.push_back(sentence(who + std::to_string(cut) + " connections were cut since the start, as parts of their frames held too much"));
+    notes.push_back(sentence(who + counted(cut, "connection was", "connections were") +
+                             " cut since the start, as parts of their frames held too much"));
   }
 }
-
-/// "18500 routes", "1 route".
-std::string counted(std::size_t number, const std::string& what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
 
 /// The most ports named, so that they fit on a screen.
 constexpr std::size_t kPortsNamed = 10;
 
-/// A port that the kernel has not had for this long is a trouble. At a start the devices may come after their rows.
+/// A port that the kernel has not had for this long is a trouble, and one that it no longer has. At a start devices may come after their
+/// rows.
 constexpr Duration kPortMissing = 10s;
 
 /// "swp1, swp2 and more".
@@ -230,13 +230,26 @@ void add_without_device(const CommandContext& context, json::array& troubles) {
   troubles.push_back(sentence(told + "; what these ports should carry waits for them"));
 }
 
-/// Reports ports of the router that are in a bridge, and devices of ours that another program has renamed.
+/// Reports rows that wait while the data plane has what they asked for before: packets follow that, and the wait may have no end.
+void add_outdated(const CommandContext& context, json::array& troubles) {
+  if (context.earlier == nullptr) return;
+  for (const EarlierVersions::Outdated& one : context.earlier->outdated()) {
+    troubles.push_back(sentence(counted(one.rows, "row") + " of " + one.table + (one.rows == 1 ? " waits" : " wait") +
+                                " while the data plane keeps what was asked for before; the first is " + one.first + ", and 'rondo why " +
+                                one.table + " " + one.first + "' names what it waits for"));
+  }
+}
+
+/// Reports ports of the router that are in a bridge, addresses that other devices have, connected subnets that are missing in the table of
+/// the routes, and devices of ours that another program has renamed.
 void add_moved(const CommandContext& context, json::array& troubles, json::array& notes) {
   const auto add_all = [](const std::vector<std::string>& all, json::array& to) {
     for (std::size_t i = 0; i < std::min(kPortsNamed, all.size()); ++i) to.push_back(sentence(all[i]));
-    if (all.size() > kPortsNamed) to.push_back(sentence("the same of " + std::to_string(all.size() - kPortsNamed) + " more devices"));
+    if (all.size() > kPortsNamed) to.push_back(sentence("the same of " + std::to_string(all.size() - kPortsNamed) + " more"));
   };
   add_all(context.agent->interfaces().taken(), troubles);
+  add_all(context.agent->interfaces().duplicates(), troubles);
+  add_all(context.agent->missing_subnets(), troubles);
   add_all(context.agent->renamed(), notes);
 }
 
@@ -303,11 +316,15 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
     troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +
                                 ", which wait until they go: " + held.first));
   }
+  if (const auto decided = context.agent->routes().decided_by_others(); decided.routes != 0) {
+    troubles.push_back(sentence("routes of other programs decide the packets of " + counted(decided.routes, "row") + ": " + decided.first));
+  }
   if (const auto held = context.agent->fdb().held_by_others(); held.rows != 0) {
     troubles.push_back(sentence("entries that rondod must not replace are in the place of " + counted(held.rows, "row") +
                                 " of FDB_TABLE, which wait until they go: " + held.first));
   }
   add_without_device(context, troubles);
+  add_outdated(context, troubles);
   add_withdrawn(context, notes);
   add_lost(context, troubles);
   add_moved(context, troubles, notes);

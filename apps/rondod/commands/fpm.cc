@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/counted.h"
 #include "commands/answers.h"
 #include "rondo/dataplane/limits.h"
 #include "rondod/commands/commands.h"
@@ -52,9 +53,10 @@ void add_tables_health(const CommandContext& context, const fpm::BookFigures& bo
   if (unknown.empty()) return;
   const auto& [table, messages] = *unknown.begin();
   const std::string device = device_of_table(context, table);
-  const std::string others = unknown.size() == 1 ? "" : " and of " + std::to_string(unknown.size() - 1) + " others";
-  const std::string skipped = who + std::to_string(messages) + " messages about table " + std::to_string(table) +
-                              (device.empty() ? "" : " of the device " + device) + others + " were skipped";
+  const std::string others = unknown.size() == 1 ? "" : " and of " + counted(unknown.size() - 1, "other");
+  const std::string skipped = who + counted(messages, "message") + " about table " + std::to_string(table) +
+                              (device.empty() ? "" : " of the device " + device) + others +
+                              (messages == 1 ? " was skipped" : " were skipped");
   const std::string vrfs = "no VRF is known to have it: a VRF has a row of VRF_TABLE, or a device whose name begins with Vrf";
   const bool has_taken = book.routes > book.stale || book.written != 0 || book.skipped[static_cast<std::size_t>(fpm::Skip::Kernel)] != 0;
   if (has_taken) return notes.push_back(sentence(skipped + ", because " + vrfs));
@@ -68,30 +70,33 @@ void add_resend_health(const CommandContext& context, const fpm::ServerFigures& 
   if (!figures.is_late) return;
   const auto seconds = (context.runtime.clock().now() - figures.since) / std::chrono::seconds{1};
   const std::string partial =
-      figures.partial == 0 ? "" : ", and an incomplete frame of " + std::to_string(figures.partial) + " bytes waits for its end";
-  troubles.push_back(sentence(who + "zebra connected " + std::to_string(seconds) + " s ago, and " +
-                              (figures.messages == 0 ? "has sent no message" : "its resend has not ended") + partial + "; " +
-                              std::to_string(figures.book.stale) + " routes that it has not sent again stay until the resend ends"));
+      figures.partial == 0 ? "" : ", and an incomplete frame of " + counted(figures.partial, "byte") + " waits for its end";
+  troubles.push_back(
+      sentence(who + "zebra connected " + std::to_string(seconds) + " s ago, and " +
+               (figures.messages == 0 ? "has sent no message" : "its resend has not ended") + partial + "; " +
+               counted(figures.book.stale, "route that it has not sent again stays", "routes that it has not sent again stay") +
+               " until the resend ends"));
 }
 
 void add_rows_health(const fpm::ServerFigures& figures, const std::string& who, json::array& troubles, json::array& notes) {
   const fpm::BookFigures& book = figures.book;
   if (figures.refuses) {
-    troubles.push_back(sentence(who + "the store refused " + std::to_string(book.refused_later) + " writes of rows since the start (" +
-                                book.refusal + "); they are tried again"));
+    troubles.push_back(sentence(who + "the store refused " + counted(book.refused_later, "write") + " of rows since the start (" +
+                                book.refusal + "); each is tried again"));
   }
   if (book.other_rows_unknown != 0) {
-    troubles.push_back(sentence(who + std::to_string(book.other_rows_unknown) +
-                                " rows of ROUTE_TABLE are beyond the limit of those that it knows and spares: a route of zebra for one of "
+    troubles.push_back(sentence(who + counted(book.other_rows_unknown, "row of ROUTE_TABLE is", "rows of ROUTE_TABLE are") +
+                                " beyond the limit of those that it knows and spares: a route of zebra for one of "
                                 "their prefixes overwrites the row"));
   }
   if (book.conflicts != 0) {
-    notes.push_back(sentence(who + std::to_string(book.conflicts) +
-                             " routes of zebra are not written, because ROUTE_TABLE has a row of another writer for the prefix, such as " +
-                             book.conflict + "; `rondo del` of that row gives zebra's route its place"));
+    notes.push_back(sentence(who + counted(book.conflicts, "route of zebra is", "routes of zebra are") +
+                             " not written, because ROUTE_TABLE has a row of another writer for the prefix, such as " + book.conflict +
+                             "; `rondo del` of that row gives zebra's route its place"));
   }
   if (book.repaired != 0) {
-    notes.push_back(sentence(who + std::to_string(book.repaired) + " of its rows were changed or deleted by others since the start" +
+    notes.push_back(sentence(who + std::to_string(book.repaired) + " of its rows " + (book.repaired == 1 ? "was" : "were") +
+                             " changed or deleted by others since the start" +
                              (book.last_repaired.empty() ? "" : ", the last one " + book.last_repaired) + ", and written again"));
   }
 }
@@ -156,7 +161,8 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
   const std::string who = "FPM at " + figures.endpoint + ": ";
   if (figures.peer.empty()) {
     const std::string why = figures.last_end.empty() ? "it has not connected since the start" : figures.last_end;
-    troubles.push_back(sentence(who + "zebra is not connected (" + why + "); its " + std::to_string(figures.book.routes) + " routes stay"));
+    troubles.push_back(
+        sentence(who + "zebra is not connected (" + why + "); its " + counted(figures.book.routes, "route stays", "routes stay")));
   }
   constexpr unsigned kRivals = 3;
   if (figures.replaced >= kRivals) {
@@ -165,34 +171,36 @@ void add_fpm_health(const CommandContext& context, json::array& troubles, json::
                  " sessions in a row were replaced by another connection, so two programs connect: only one zebra may use it"));
   }
   if (figures.malformed != 0) {
-    notes.push_back(sentence(who + std::to_string(figures.malformed) + " sessions were closed for malformed input since the start"));
+    notes.push_back(
+        sentence(who + counted(figures.malformed, "session was", "sessions were") + " closed for malformed input since the start"));
   }
   if (figures.refused != 0) {
-    notes.push_back(sentence(who + std::to_string(figures.refused) + " connections were refused since the start; the newest, because " +
-                             figures.last_refusal));
+    notes.push_back(sentence(who + counted(figures.refused, "connection was", "connections were") +
+                             " refused since the start; the newest, because " + figures.last_refusal));
   }
   if (figures.book.without_room != 0) {
-    troubles.push_back(sentence(who + std::to_string(figures.book.without_room) +
-                                " routes wait for fpm:limit, because it holds as many next hops as it may"));
+    troubles.push_back(sentence(who + counted(figures.book.without_room, "route waits", "routes wait") +
+                                " for fpm:limit, because it holds as many next hops as it may"));
   }
   if (figures.book.left_out != 0) {
-    troubles.push_back(
-        sentence(who + std::to_string(figures.book.left_out) +
-                 " routes or next hops were left out, because it holds as many as it may; zebra must send them again when there is room"));
+    troubles.push_back(sentence(who + counted(figures.book.left_out, "route or next hop was", "routes or next hops were") +
+                                " left out, because it holds as many as it may; zebra must send this again when there is room"));
   }
   if (const std::uint64_t refused = figures.book.skipped[static_cast<std::size_t>(fpm::Skip::Members)]; refused != 0) {
-    notes.push_back(sentence(who + std::to_string(refused) + " routes or groups with more than " + std::to_string(limits::kGroupMembers) +
-                             " next hops were refused since the start"));
+    notes.push_back(sentence(who + counted(refused, "route or group", "routes or groups") + " with more than " +
+                             std::to_string(limits::kGroupMembers) + " next hops " + (refused == 1 ? "was" : "were") +
+                             " refused since the start"));
   }
   add_resend_health(context, figures, who, troubles);
   add_rows_health(figures, who, troubles, notes);
   if (!figures.peer.empty()) add_tables_health(context, figures.book, who, troubles, notes);
   if (figures.resync == fpm::Resync::Silent && figures.book.silent != 0) {
-    notes.push_back(sentence(who + std::to_string(figures.book.silent) +
-                             " routes of protocols that zebra has sent nothing of since it connected stay for wait_s"));
+    notes.push_back(sentence(who + counted(figures.book.silent, "route") +
+                             " of protocols that zebra has sent nothing of since it connected " +
+                             (figures.book.silent == 1 ? "stays" : "stay") + " for wait_s"));
   }
   if (const std::size_t waiting = figures.book.waiting - std::min(figures.book.waiting, figures.book.without_room); waiting != 0) {
-    notes.push_back(sentence(who + std::to_string(waiting) + " routes wait for a next hop or a device that is not known"));
+    notes.push_back(sentence(who + counted(waiting, "route waits", "routes wait") + " for a next hop or a device that is not known"));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/user_name.h"
 #include "fpm/peer_user.h"
 #include "rondod/configuration/user_names.h"
@@ -112,7 +113,7 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
   options.book.vrf_name = [this](std::uint32_t table) { return agent_.vrf_of_table(table); };
   options.book.device_name = [this](std::uint32_t device) { return std::string{agent_.port_ids().name(IfIndex{device})}; };
   options.may_delete = [this](std::uint64_t stale, std::uint64_t total) {
-    return agent_.safety().allows(kHeld, stale, total, std::to_string(stale) + " routes");
+    return agent_.safety().allows(kHeld, stale, total, counted(stale, "route"));
   };
   options.under_way = [this, &store, table = options.book.routes] {
     const auto size = store.size(table);

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.h"
 #include "rondod/stores/registry.h"
 #include "switch_agent/priorities.h"
 
@@ -42,7 +43,7 @@ managers::ManagersOptions managers_options(const RedisWatch& redis, switch_agent
           .may_delete =
               [&safety, kHeld](std::uint64_t stale, std::uint64_t total) {
                 if (stale == 0) safety.forget(kHeld);
-                return stale == 0 || safety.allows(kHeld, stale, total, std::to_string(stale) + " rows");
+                return stale == 0 || safety.allows(kHeld, stale, total, counted(stale, "row"));
               }};
 }
 

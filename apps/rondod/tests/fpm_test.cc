@@ -116,6 +116,29 @@ TEST_F(RondodWithFpm, ZebrasRoutesReachTheDataPlane) {
   send(zebra, fpm::kit::frame(fpm::kit::route("10.3.0.0/16", {.nexthop = 99})));
   const auto why = [this] { return json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.3.0.0/16"}})); };
   EXPECT_TRUE(becomes([&] { return why().find("fpm:nexthop-99") != std::string::npos; })) << why();
+  const json::object session = call("fpm");
+  EXPECT_EQ(session.at("absent").as_int64(), 1);
+  EXPECT_EQ(session.at("first_absent"), "10.3.0.0/16");
+  const auto verified = [this] { return client().call("verify", {}); };  // Refused until the start is over.
+  EXPECT_TRUE(becomes([&] { return verified().has_value(); }));
+  EXPECT_EQ(verified()->at("differences").as_int64(), 0);
+  EXPECT_EQ(verified()->at("fpm_absent").as_int64(), 1);
+}
+
+TEST_F(RondodWithFpm, HealthSaysWhatAHeldResendWouldDelete) {
+  start(settings());
+  set_port();
+  std::string many = routes({"10.1.0.0/16"});
+  for (int i = 0; i < 149; ++i) many += fpm::kit::frame(fpm::kit::route("20.0." + std::to_string(i) + ".0/24", {.nexthop = 66}));
+  UniqueFd zebra = connect();
+  send(zebra, many);
+  EXPECT_TRUE(becomes([this] { return fpm().at("resync") == "done"; }));
+  zebra = connect();
+  send(zebra, routes({"10.1.0.0/16"}));
+  EXPECT_TRUE(becomes([this] { return fpm().at("resync") == "held"; }));
+  const std::string held =
+      "held: 149 of 150 objects of routes that zebra did not send again (149 routes) would be deleted; `rondo confirm`";
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr(held));
 }
 
 TEST_F(RondodWithFpm, RowsHaveOneOwnerThatCommandsHeed) {
@@ -134,7 +157,7 @@ TEST_F(RondodWithFpm, RowsHaveOneOwnerThatCommandsHeed) {
   const auto why = [this] { return json::serialize(call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.2.0.0/16"}})); };
   EXPECT_TRUE(becomes([&] { return why().find("zebra has a route for this prefix, too") != std::string::npos; })) << why();
   EXPECT_THAT(json::serialize(call("health")),
-              HasSubstr("1 routes of zebra are not written, because ROUTE_TABLE has a row of another writer"));
+              HasSubstr("1 route of zebra is not written, because ROUTE_TABLE has a row of another writer"));
   EXPECT_EQ(fpm().at("conflicts").as_int64(), 1);
   call("del", {{"table", "ROUTE_TABLE"}, {"key", "10.2.0.0/16"}});
   const auto group = [this] { return json::serialize(call("get", {{"table", "ROUTE_TABLE"}, {"key", "10.2.0.0/16"}})); };
@@ -250,7 +273,7 @@ TEST_F(RondodWithFpm, AnotherTableThanZebrasIsATrouble) {
   })) << json::serialize(call("health"));
   send(zebra, routes({"10.2.0.0/16"}));
   EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << json::serialize(call("health"));
-  EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("messages about table 4242 were skipped"));
+  EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("1 message about table 4242 was skipped"));
 }
 
 /// The port stays in the default VRF: a route may leave its VRF.
@@ -272,7 +295,7 @@ TEST_F(RondodWithFpm, RoutesOfVrfsAreRowsOfTheirVrfsAndOtherTablesAreNamed) {
       << log_text();
   EXPECT_EQ(fpm().at("vrfs").as_int64(), 1);
   EXPECT_EQ(json::serialize(fpm().at("unknown_tables")), R"([{"table":77,"device":"","messages":1}])");
-  EXPECT_THAT(json::serialize(call("health")), HasSubstr("1 messages about table 77 were skipped"));
+  EXPECT_THAT(json::serialize(call("health")), HasSubstr("1 message about table 77 was skipped"));
   send(zebra, fpm::kit::frame(fpm::kit::no_route("10.1.0.0/16", 1001)));
   EXPECT_TRUE(becomes([&] { return why("Vrf1:10.1.0.0/16").find("\"absent\"") != std::string::npos; })) << why("Vrf1:10.1.0.0/16");
   EXPECT_TRUE(has_route("10.1.0.0/16"));

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/counted.h"
+
 #include "backends/redis/backend.h"
 #include "backends/redis/facts.h"
 #include "backends/redis/session.h"
@@ -98,7 +100,7 @@ class StoreSink final : public BulkSink {
       const std::uint64_t before = unended();
       if (!session_.run_until([&] { return unended() < before; })) {
         return {StatusCode::DeadlineExceeded,
-                std::to_string(before) + " rows were not answered by Redis at " + session_.address().to_string()};
+                counted(before, "row was", "rows were") + " not answered by Redis at " + session_.address().to_string()};
       }
       on_totals_(totals_);
     }
