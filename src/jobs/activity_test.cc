@@ -131,7 +131,7 @@ TEST_F(ActivityTest, ARunThatIsKilledBetweenTwoAttemptsKeepsWhatItsLastAttemptLe
   ASSERT_TRUE(before.begun.has_value());
   const WallTime killed = runtime->clock().wall_now();
   ASSERT_TRUE(jobs->kill(run).ok());
-  ASSERT_TRUE(becomes([&] { return rows("again").at(1).state == RunState::Killed; }));
+  ASSERT_TRUE(becomes([&] { return rows("again").at(1).state == RunState::Failed; }));
   EXPECT_GE(rows("again").at(1).ended, killed + -100ms) << "the run ends with the kill; a turn has the time of its begin";
   EXPECT_EQ(rows("again").at(1).begun, before.begun);
   EXPECT_THAT(rows("again").at(1).note, HasSubstr("; attempt 1 failed: unavailable: no server"));

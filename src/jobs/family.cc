@@ -135,7 +135,51 @@ Status check_root(Ancestry& ancestry, const std::string& name) {
   return refuse("the job '" + name + "' would have more than one root: '" + *roots->begin() + "' and '" + *roots->rbegin() + "'");
 }
 
+/// Why a run that waits for the success of a job does not begin; empty if it may.
+std::string obstacle_of_required(JobStore& store, const std::string& fact) {
+  constexpr std::string_view kKind = "job-succeeded:";
+  if (!fact.starts_with(kKind)) return {};
+  const std::string name = fact.substr(kKind.size());
+  const auto required = store.find(name);
+  if (!required && required.error().code() == StatusCode::NotFound) return "it requires " + fact + ", and there is no job '" + name + "'";
+  if (!required || required->is_running) return {};
+  const auto last = store.last_ended(name);
+  if (!last || (last->has_value() && (*last)->state == RunState::Succeeded)) return {};
+  return "it requires " + fact + ", and the job '" + name + "' is stopped" +
+         (last->has_value() ? ", and its last run did not succeed" : ", and has never run");
+}
+
 }  // namespace
+
+std::string obstacle_of(JobStore& store, const Job& job) {
+  std::vector<std::string> above = job.parents;
+  std::set<std::string> seen(above.begin(), above.end());
+  for (std::size_t at = 0; at < above.size() && at < limits::kFamilyReads; ++at) {
+    const auto stored = store.find(above[at]);
+    if (!stored) return {};  // A database that cannot be read is no obstacle of this job.
+    if (!stored->is_running) return "the job '" + above[at] + "' above it is stopped";
+    for (const std::string& parent : stored->job.parents) {
+      if (seen.insert(parent).second) above.push_back(parent);
+    }
+  }
+  for (const std::string& fact : job.required_facts) {
+    if (std::string obstacle = obstacle_of_required(store, fact); !obstacle.empty()) return obstacle;
+  }
+  return {};
+}
+
+Result<StoredJob> find_with_obstacle(JobStore& store, const std::string& name) {
+  auto stored = store.find(name);
+  if (stored) stored->obstacle = obstacle_of(store, stored->job);
+  return stored;
+}
+
+Result<std::vector<StoredJob>> list_with_obstacles(JobStore& store, const std::string& after, std::size_t max) {
+  auto page = store.list(after, max);
+  if (!page) return page;
+  for (StoredJob& stored : *page) stored.obstacle = obstacle_of(store, stored.job);
+  return page;
+}
 
 Result<std::vector<Descendant>> descendants_of(JobStore& store, const std::string& top, std::vector<LeftOut>& left_out) {
   auto found = below(store, top);

@@ -55,4 +55,10 @@ class FamilyReads {
 Status check_family(FamilyReads& reads, const Job& job);
 Status check_family(JobStore& store, const Job& job);
 
+/// See StoredJob::obstacle. O(jobs above it + facts that it requires) queries.
+std::string obstacle_of(JobStore& store, const Job& job);
+/// JobStore::find() and list() with the obstacles of the jobs.
+Result<StoredJob> find_with_obstacle(JobStore& store, const std::string& name);
+Result<std::vector<StoredJob>> list_with_obstacles(JobStore& store, const std::string& after, std::size_t max);
+
 }  // namespace rondo::jobs

@@ -287,5 +287,35 @@ TEST_F(FamilyTest, ARootHasTheLimitOfJobsBelowIt) {
   EXPECT_THAT(check_family(*store, child_of("more", {"c0"})).to_string(), HasSubstr("more than 200 jobs below it"));
 }
 
+TEST_F(FamilyTest, AJobThatCannotRunBesideTheOthersSaysWhy) {
+  const auto obstacle = [this](const std::string& name) {
+    const auto found = answer<StoredJob>([&](auto done) { jobs->find(name, done); });
+    const auto page = answer<std::vector<StoredJob>>([&](auto done) { jobs->list({}, 100, done); });
+    const auto listed = std::ranges::find_if(*page, [&](const StoredJob& job) { return job.job.name == name; });
+    EXPECT_EQ(found->obstacle, listed->obstacle);
+    return found->obstacle;
+  };
+  define_diamond();
+  EXPECT_EQ(obstacle("d"), "");
+  ASSERT_TRUE(stopped("a").ok());
+  EXPECT_EQ(obstacle("a"), "") << "it is stopped itself";
+  EXPECT_EQ(obstacle("b"), "the job 'a' above it is stopped");
+  EXPECT_EQ(obstacle("d"), "the job 'a' above it is stopped");
+  EXPECT_EQ(stored(child_of("e", {"d"}))->obstacle, "the job 'a' above it is stopped") << "an answer to an edit has it, too";
+
+  EXPECT_EQ(stored({.name = "typo", .handler = "keep", .required_facts = {"job-succeeded:nope"}})->obstacle,
+            "it requires job-succeeded:nope, and there is no job 'nope'");
+  define({.name = "after-a", .handler = "keep", .required_facts = {"job-succeeded:a"}});
+  EXPECT_EQ(obstacle("after-a"), "it requires job-succeeded:a, and the job 'a' is stopped, and has never run");
+  trigger("a");
+  end("a", {StatusCode::Unavailable, "no disk"});
+  ASSERT_TRUE(becomes([&] { return is_final(rows("a").front().state); }));
+  EXPECT_EQ(obstacle("after-a"), "it requires job-succeeded:a, and the job 'a' is stopped, and its last run did not succeed");
+  trigger("a");
+  end("a");
+  ASSERT_TRUE(becomes([&] { return is_final(rows("a").front().state); }));
+  EXPECT_EQ(obstacle("after-a"), "");
+}
+
 }  // namespace
 }  // namespace rondo::jobs

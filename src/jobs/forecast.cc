@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <queue>
+#include <set>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -34,7 +35,7 @@ struct Planned {
   std::vector<Descendant> below = {};
 };
 
-/// The started jobs with parents.
+/// The jobs with parents, also the stopped ones: a job runs only if all jobs above it do.
 class Children {
  public:
   void add(const StoredJob& child) {
@@ -82,14 +83,23 @@ struct LaterDue {
 
 class World {
  public:
-  World(const ForecastOptions& options, const std::function<void(const JobRun&)>& visit) : options_(options), visit_(visit), planner_({}) {
+  World(const ForecastOptions& options, const std::function<void(const JobRun&)>& visit)
+      : options_(options), now_(options.now.value_or(options.from)), visit_(visit), planner_({}) {
     std::ranges::sort(options_.outages, {}, &Outage::from);
+    std::erase_if(options_.runs, [](const JobRun& run) { return is_final(run.state); });
+    for (const JobRun& run : options_.runs) {
+      if (run.band != Band::Manual) planned_.emplace(run.job_id, run.scheduled);
+      if (is_requested(run.band) || run.attempt > 0) continue;
+      JobRun due = run;
+      due.due = up_at(run.due);
+      runs_.push({std::move(due), 0, runs_.size()});
+    }
   }
 
   void add(const StoredJob& stored) {
-    if (!stored.is_running || !is_readable(stored)) return;
     if (!stored.job.parents.empty()) return children_.add(stored);
-    if (!stored.next) return;
+    if (!stored.is_running || !is_readable(stored)) return;
+    if (!stored.next && !is_delay(stored.job)) return;
     const auto compiled = planner_.compiled(stored.job, stored.id);
     if (!compiled) {
       found_.troubles.push_back("job '" + stored.job.name + "': " + std::string{compiled.error().message()});
@@ -98,10 +108,10 @@ class World {
     // A copy: the planner keeps a bounded number of them.
     jobs_.push_back({stored, std::make_shared<const CompiledSchedule>(**compiled)});
     Planned& planned = jobs_.back();
-    if (*planned.job.next < options_.from) {  // What is before is not asked for.
-      const auto first = calendar::next_firing(planned.compiled->schedule, *planned.compiled->zone, options_.from + Duration{-1});
-      planned.job.next = first ? std::optional{first->scheduled} : std::nullopt;
-    }
+    if (!planned.job.next) go_on_after_runs(planned);
+    // What is due long before 'from' is not asked for.
+    const WallTime asked = options_.from + -planned.compiled->schedule.jitter.most + -options_.window + -options_.cycle;
+    if (asked > now_ && planned.job.next && *planned.job.next < asked) move_on(planned, asked);
     check_later(jobs_.size() - 1);
   }
 
@@ -119,6 +129,18 @@ class World {
   }
 
  private:
+  static void move_on(Planned& planned, WallTime after) {
+    const auto next = calendar::next_firing(planned.compiled->schedule, *planned.compiled->zone, after);
+    planned.job.next = next ? std::optional{next->scheduled} : std::nullopt;
+  }
+
+  /// A fixed delay goes on from the end of its run.
+  void go_on_after_runs(Planned& planned) {
+    for (const JobRun& run : options_.runs) {
+      if (run.job_id == planned.job.id && run.band != Band::Manual) move_on(planned, up_at(std::max(run.due, now_)));
+    }
+  }
+
   /// When a planner that runs at 'at' at the earliest does run.
   WallTime up_at(WallTime at) const {
     for (const Outage& outage : options_.outages) {
@@ -131,8 +153,8 @@ class World {
     const auto& next = jobs_[job].job.next;
     if (!next || *next >= options_.to) return;
     // The first cycle of the planner that finds it.
-    const Duration ahead = std::max(*next + -options_.window - options_.from, Duration{0});
-    const WallTime at = up_at(options_.from + (ahead + options_.cycle - 1ns) / options_.cycle * options_.cycle);
+    const Duration ahead = std::max(*next + -options_.window - now_, Duration{0});
+    const WallTime at = up_at(now_ + (ahead + options_.cycle - 1ns) / options_.cycle * options_.cycle);
     if (at < options_.to) checks_.push({at, job});
   }
 
@@ -142,13 +164,13 @@ class World {
     Plan made = plan_job(planned.job, *planned.compiled, look.at, {.window = options_.window, .grace = options_.grace}, runs_max);
     planned.job.next = made.next;
     for (JobRun& run : made.runs) {
+      if (planned_.contains({run.job_id, run.scheduled})) continue;  // It has a row.
       run.due = up_at(run.due);
       const WallTime ended = run.due;
       expect(std::move(run), planned);
       // The run takes no time, and the next one counts from its end.
       if (planned.job.next || !std::holds_alternative<calendar::FixedDelay>(planned.compiled->schedule.when)) continue;
-      const auto next = calendar::next_firing(planned.compiled->schedule, *planned.compiled->zone, ended);
-      planned.job.next = next ? std::optional{next->scheduled} : std::nullopt;
+      move_on(planned, ended);
     }
     check_later(look.job);
   }
@@ -163,7 +185,7 @@ class World {
   void emit_until(WallTime time) {
     while (!runs_.empty() && runs_.top().run.due <= time && !found_.cut_short) {
       const JobRun& run = runs_.top().run;
-      if (run.due < options_.to) emit(run);
+      if (options_.from <= run.due && run.due < options_.to) emit(run);
       runs_.pop();
     }
   }
@@ -227,11 +249,13 @@ class World {
   };
 
   ForecastOptions options_;
+  const WallTime now_;
   const std::function<void(const JobRun&)>& visit_;
   Planner planner_;
   std::vector<Planned> jobs_;
   Children children_;
-  std::vector<JobRun> family_;  // Of one instant.
+  std::vector<JobRun> family_;                           // Of one instant.
+  std::set<std::pair<std::int64_t, WallTime>> planned_;  // Instants that have a row.
   std::priority_queue<Look, std::vector<Look>, std::greater<>> checks_;
   std::priority_queue<Expected, std::vector<Expected>, LaterDue> runs_;
   std::uint64_t emitted_ = 0;

@@ -68,6 +68,28 @@ Result<calendar::Cron> compile_cron(std::string_view expression, const std::stri
   return std::move(*cron);
 }
 
+/// An instant, or a local time of the schedule's zone: as an expression, the time that it has by the zone's rules then.
+Status compile_at(std::string_view time, const ScheduleText& text, calendar::Schedule& schedule) {
+  const Result<WallTime> at = calendar::parse_rfc3339(time);
+  if (at) {
+    schedule.when = calendar::OneShot{*at};
+    return {};
+  }
+  constexpr std::string_view kLocal = "2026-03-29 01:00:00";
+  std::string local{time};
+  if (local.size() == kLocal.size() - 3) local += ":00";
+  if (local.size() != kLocal.size() || !calendar::parse_rfc3339(local + "Z")) return at.error().with_context("schedule.when");
+  if (text.zone.empty()) {
+    return refuse("schedule.when",
+                  "'" + std::string{time} + "' has no offset, such as Z or +01:00, and the job has no zone in which it is a time");
+  }
+  local[kLocal.find(' ')] = ' ';
+  auto cron = calendar::Cron::parse(local, calendar::CronDialect::Systemd);
+  if (!cron) return refuse("schedule.when", cron.error().to_string());
+  schedule.when = std::move(*cron);
+  return {};
+}
+
 /// Sets 'schedule.when' from the text of ScheduleText::when.
 Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
   const std::string_view when = text.when;
@@ -81,12 +103,10 @@ Status compile_when(const ScheduleText& text, calendar::Schedule& schedule) {
   } else if (kind == "every" || kind == "after") {
     const Result<Duration> period = duration_of(rest);
     if (!period) return period.error();
-    if (kind == "every") schedule.when = calendar::FixedRate{.period = *period, .anchor = WallTime{}};
+    if (kind == "every") schedule.when = calendar::FixedRate{.period = *period, .anchor = text.from.value_or(WallTime{})};
     if (kind == "after") schedule.when = calendar::FixedDelay{.delay = *period};
   } else if (kind == "at") {
-    const Result<WallTime> at = calendar::parse_rfc3339(rest);
-    if (!at) return at.error().with_context("schedule.when");
-    schedule.when = calendar::OneShot{*at};
+    return compile_at(rest, text, schedule);
   } else if (when != "manual") {
     return refuse("schedule.when",
                   "'" + std::string{when} + "' is none of: cron EXPRESSION, every DURATION, after DURATION, at RFC3339, manual");
@@ -226,7 +246,8 @@ Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed)
   if (!text.dst.empty()) {
     const auto rule = calendar::dst_rule_of(text.dst);
     if (!rule) return failure(refuse("schedule.dst", "'" + text.dst + "' is none of vixie, quartz, spring and systemd"));
-    schedule.dst = *rule;
+    // A time of "at" comes once, also where the zone skips or repeats it.
+    if (!text.when.starts_with("at ")) schedule.dst = *rule;
   }
   if (Status status = compile_excluded(text.excluded, schedule); !status.ok()) return failure(std::move(status));
   schedule.from = text.from;

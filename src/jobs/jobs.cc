@@ -144,6 +144,21 @@ std::optional<WallTime> Jobs::next_of(const StoredJob& stored) const {
   }
   return next;
 }
+std::vector<JobRun> Jobs::unfinished(std::int64_t job_id) const {
+  parts_->expect_here("unfinished");
+  std::vector<JobRun> found;
+  const auto live = parts_->jobs.find(job_id);
+  if (live == parts_->jobs.end()) return found;
+  for (const std::int64_t id : live->second.runs) {
+    const LiveRun& run = *parts_->find(id);
+    if (!run.is_withdrawn && !is_final(run.run.state)) found.push_back(run.run);
+  }
+  return found;
+}
+const JobsOptions& Jobs::options() const {
+  parts_->expect_here("options");
+  return parts_->options;
+}
 std::optional<Progress> Jobs::progress(std::int64_t run) const {
   parts_->expect_here("progress");
   return parts_->progress(run);
@@ -221,6 +236,7 @@ void Jobs::start() {
 /// Takes over a job that was edited, started or stopped, looks for due runs, as the next one may be within the window, and calls 'done'.
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
   if (stored) {
+    ++parts_->stats.edits;
     parts_->take_over(*stored);
     if (parts_->is_started) parts_->cycle();
   }
@@ -277,6 +293,7 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
             if (running[i] == JobEdit::Running::Stopped) parts_->end_runs_of_stopped((*stored)[i].id);
             parts_->take_over((*stored)[i]);
           }
+          ++parts_->stats.edits;
           if (parts_->is_started) parts_->cycle();
         }
         parts_->call_done(done, stored);
@@ -314,6 +331,7 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
       [this, name, done = std::move(done)](const Result<StoredJob>& removed) {
         if (removed || removed.error().code() == StatusCode::NotFound) parts_->not_stored.erase(name);
         if (removed) {
+          ++parts_->stats.edits;
           parts_->drop_runs(removed->id);
           parts_->note_success(removed->job.name, false);
         }
@@ -388,6 +406,7 @@ Status Jobs::kill(std::int64_t run, Done<bool> stored) {
         return true;
       },
       parts_->done_for_store(std::move(stored)));
+  live->run.is_killed = true;
   parts_->stop(*live, RunState::Killed, Parts::kKilled);
   return {};
 }
@@ -397,7 +416,7 @@ void Jobs::find(std::string name, Done<StoredJob> done) {
   parts_->record("find", name);
   std::string work = "find " + name;
   parts_->store.submit<StoredJob>(
-      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return store.find(name); },
+      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return find_with_obstacle(store, name); },
       parts_->done_for_store(std::move(done)));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
@@ -405,7 +424,7 @@ void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>>
   parts_->record("list", after, std::uint64_t{max});
   std::string work = "list " + after;
   parts_->store.submit<std::vector<StoredJob>>(
-      std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return store.list(after, max); },
+      std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
       parts_->done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {

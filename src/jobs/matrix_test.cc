@@ -1,6 +1,6 @@
-// The job matrix: each kind of schedule, misfire rule, overlap rule and end of the process (testing/matrix.h). Each cell lives in simulated
-// time: a process that ends as the cell says, an outage longer than the grace, and a second process that runs until all is done. The runs
-// in the database and the order of the calls must be those of testing/matrix_model.h.
+// The job matrix: each kind of schedule, misfire rule, overlap rule, result of the attempts and end of the process (testing/matrix.h). Each
+// cell lives in simulated time: a process that ends as the cell says, an outage longer than the grace, and a second process that runs until
+// all is done. The runs in the database and the order of the calls must be those of testing/matrix_model.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -151,7 +151,9 @@ class MatrixLife {
             .misfire = cell_.misfire,
             .misfire_runs = kFireLast,
             .overlap = cell_.overlap,
-            .concurrency = cell_.overlap == Overlap::Concurrent ? kConcurrency : 1};
+            .concurrency = cell_.overlap == Overlap::Concurrent ? kConcurrency : 1,
+            .retries = cell_.attempts == Attempts::Fail ? 1U : 0U,
+            .backoff = kBackoff * kMillisecond};
   }
 
   // --- The processes
@@ -210,7 +212,7 @@ class MatrixLife {
     calls_.push_back(instant_of(run.scheduled()));
     if (!is_killed_before_ending()) reach(Step::Call);
     world_.after(kTakes * kMillisecond, [this, id = run.run(), process = process_] {
-      if (process == process_) end_run(id, {});
+      if (process == process_) end_run(id, cell_.attempts == Attempts::Fail ? Status{StatusCode::Unavailable, "fails"} : Status{});
     });
     run.on_stop([this, id = run.run()] { end_run(id, {StatusCode::Cancelled, "asked to stop"}); });
   }

@@ -245,7 +245,7 @@ struct Jobs::Parts {
   std::optional<Progress> progress(std::int64_t run) const;
 
   // --- ending (parts_ending.cc)
-  /// The run ends without an attempt.
+  /// The run ends without a further attempt: with 'state', or as failed if an attempt has failed.
   void end(LiveRun& live, RunState state, std::string note);
   void end_attempt(LiveRun& live, const Attempt& attempt);
   /// Ends the runs of a stopped job that have not begun, except those for which someone asked: those whose instants are still to come are
@@ -261,7 +261,7 @@ struct Jobs::Parts {
   void decide_again(LiveJob& job);
   /// Plans the instants of the roots above these parents again, so that a new child takes part in them.
   void replan_roots(const std::vector<std::string>& parents);
-  /// Whether the schedule has planned the run, and its instant is in the future.
+  /// Whether the schedule has planned the run, and it is due in the future.
   bool is_to_come(const LiveRun& live) const;
   void withdraw_runs_to_come(const LiveJob& job);
   /// Removes the row of a run that is to come, and of the runs below it. Its job is planned again at this instant, if it is started. The

@@ -16,6 +16,14 @@ std::string reason_of(const Status& status) {
   return status.code() == StatusCode::Internal ? std::string{status.message()} : status.to_string();
 }
 
+/// A run of which an attempt has failed is failed, whatever ends its further attempts: otherwise nothing would report a job that always
+/// fails.
+void keep_failure(const JobRun& run, RunEnd& end) {
+  if (run.attempt == 0) return;
+  end.state = RunState::Failed;
+  if (!run.note.empty()) end.note += "; " + run.note;  // Of the last attempt.
+}
+
 /// The end of an attempt, with the state that follows from it.
 RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
   RunEnd end{.id = live.run.id,
@@ -34,6 +42,7 @@ RunEnd end_of(const LiveRun& live, const Attempt& attempt, WallTime now) {
     end.state = RunState::Due;
     end.due = now + backoff_of(*live.job->job, live.run.attempt);
   }
+  if (end.state == RunState::Killed) keep_failure(live.run, end);
   return end;
 }
 
@@ -50,19 +59,20 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 }
 
 void Jobs::Parts::end(LiveRun& live, RunState state, std::string note) {
-  state == RunState::Failed ? ++stats.failed : ++stats.not_run;
-  if (live.run.attempt > 0 && !live.run.note.empty()) note += "; " + live.run.note;  // Of the last attempt.
   if (may_be_at_worker(live)) {
     const bool is_known = live.run.worker != kUnknownWorker;
     note += is_known ? "; worker '" + live.run.worker + "' may have begun it" : "; a worker may have begun it";
   }
-  store_end(live, {.id = live.run.id,
-                   .state = state,
-                   .due = live.run.due,
-                   .attempt = live.run.attempt,
-                   .begun = live.run.begun,
-                   .ended = wall_now(),
-                   .note = std::move(note)});
+  RunEnd end{.id = live.run.id,
+             .state = state,
+             .due = live.run.due,
+             .attempt = live.run.attempt,
+             .begun = live.run.begun,
+             .ended = wall_now(),
+             .note = std::move(note)};
+  keep_failure(live.run, end);
+  end.state == RunState::Failed ? ++stats.failed : ++stats.not_run;
+  store_end(live, std::move(end));
 }
 
 void Jobs::Parts::end_attempt(LiveRun& live, const Attempt& attempt) {
@@ -153,7 +163,7 @@ void Jobs::Parts::replan_roots(const std::vector<std::string>& parents) {
 }
 
 bool Jobs::Parts::is_to_come(const LiveRun& live) const {
-  return live.stage == LiveRun::Stage::Planned && live.run.band == Band::Ring && live.run.attempt == 0 && live.run.scheduled > wall_now();
+  return live.stage == LiveRun::Stage::Planned && live.run.band == Band::Ring && live.run.attempt == 0 && live.run.due > wall_now();
 }
 
 void Jobs::Parts::withdraw_runs_to_come(const LiveJob& job) {
@@ -254,14 +264,15 @@ std::optional<WallTime> Jobs::Parts::next_of_delay(JobStore& of, Planner& planne
   return next ? *next : std::nullopt;
 }
 
-/// The first instant of the job's schedule as it is now, from that of a withdrawn run on. Empty if the job is stopped, or its root decides.
+/// The first instant of the job's schedule as it is now, from that of a withdrawn run on, that is still to come. Empty if the job is
+/// stopped, or its root decides.
 Result<std::optional<WallTime>> Jobs::Parts::next_of_withdrawn(JobStore& of, Planner& planner, const Ending& ending) {
   std::optional<WallTime> next;
   const auto stored = of.find(ending.job->name);
   if (!stored && stored.error().code() != StatusCode::NotFound) return failure(stored.error());
   if (!stored || stored->id != ending.job_id || !stored->is_running || !stored->job.parents.empty()) return next;
   if (is_delay(stored->job)) return next;  // It was started or edited since, which has set its next time.
-  const auto first = planner.first_after(stored->job, stored->id, ending.scheduled + Duration{-1});
+  const auto first = planner.first_after(stored->job, stored->id, ending.known, ending.scheduled + Duration{-1});
   if (!first) return std::optional{ending.scheduled};  // Its zone cannot be read now.
   return *first;
 }

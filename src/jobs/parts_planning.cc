@@ -49,7 +49,7 @@ std::string why_not_run(const FoundRuns& found, const JobRun& run, bool is_to_co
 
 /// Whether a run is still to come at an instant that its job has no more: the job was edited while no process had the run.
 bool is_outdated(Planner& planner, const JobRun& run, const StoredJob& job, WallTime now) {
-  if (run.band != Band::Ring || run.attempt != 0 || run.scheduled <= now || !is_readable(job)) return false;
+  if (run.band != Band::Ring || run.attempt != 0 || run.due <= now || !is_readable(job)) return false;
   if (run.parents.empty() != job.job.parents.empty()) return true;
   if (!run.parents.empty() || is_delay(job.job)) return false;  // It has no instants of its own.
   const auto compiled = planner.compiled(job.job, job.id);
@@ -293,6 +293,7 @@ void Jobs::Parts::cycle() {
 
 void Jobs::Parts::follow_changes() {
   must_follow = true;
+  ++stats.edits;
   if (!handlerless.empty()) replan_after = "";  // Another program may have repaired or removed such a job.
   follow_page(0);
 }

@@ -84,6 +84,15 @@ std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, Wal
   return calendar::next_firing(compiled.schedule, *compiled.zone, after);
 }
 
+std::optional<calendar::Firing> first_due(const CompiledSchedule& compiled, WallTime now, WallTime after) {
+  const calendar::Schedule& schedule = compiled.schedule;
+  if (is_delay(compiled)) return calendar::next_firing(schedule, *compiled.zone, now);
+  // No earlier instant is due after 'now'. A job has a bounded number of instants within its jitter.
+  auto firing = calendar::next_firing(schedule, *compiled.zone, std::max(after, now + -schedule.jitter.most));
+  while (firing && firing->due <= now) firing = calendar::next_firing(schedule, *compiled.zone, firing->scheduled);
+  return firing;
+}
+
 Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options,
               std::size_t runs_max) {
   Plan plan{.job_id = stored.id, .next = stored.next, .runs = {}};
@@ -92,14 +101,16 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
     plan.next = firing ? std::optional{firing->scheduled} : std::nullopt;
   };
   const std::size_t rows = std::min<std::size_t>(misfire_rows(stored.job), runs_max);
-  const WallTime last_missed = now + -options.grace + Duration{-1};
+  // All instants up to this one are missed, whatever their jitter is.
+  const WallTime last_missed = now + -options.grace + -compiled.schedule.jitter.most + Duration{-1};
   Missed missed;
   while (plan.next && *plan.next <= now + options.window && plan.runs.size() < runs_max) {
     const WallTime at = *plan.next;
-    const Duration late = now - at;
+    const calendar::Firing firing = firing_at(compiled, at);
+    const Duration late = now - firing.due;
     if (late > options.grace) {
       missed.add(at, rows);
-      if (missed.count < limits::kMissedCounted) {
+      if (missed.count < limits::kMissedCounted || at > last_missed) {
         move_on(at);
       } else {  // After a long outage of a frequent job the instants in between are not counted.
         missed.newest = newest_instants(compiled, *stored.next + Duration{-1}, last_missed, rows);
@@ -107,7 +118,6 @@ Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTim
       }
       continue;
     }
-    const calendar::Firing firing = firing_at(compiled, at);
     plan.runs.push_back({.job_id = stored.id,
                          .job = stored.job.name,
                          .scheduled = at,
@@ -267,7 +277,7 @@ Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& a
     if (!job.is_running || !is_readable(job) || !job.next || *job.next <= now) continue;
     const auto compiled = this->compiled(job.job, job.id);
     if (!compiled || is_in_order(job, **compiled, now)) continue;  // run() reports a schedule that cannot be compiled.
-    const auto first = calendar::next_firing((*compiled)->schedule, *(*compiled)->zone, now);
+    const auto first = first_due(**compiled, now);
     plans.push_back({.job_id = job.id, .next = first ? std::optional{first->scheduled} : std::nullopt, .runs = {}});
   }
   if (!plans.empty()) {
@@ -300,10 +310,10 @@ Result<const CompiledSchedule*> Planner::compiled(const Job& job, std::int64_t i
   return &kept;
 }
 
-Result<std::optional<WallTime>> Planner::first_after(const Job& job, std::int64_t id, WallTime now) {
+Result<std::optional<WallTime>> Planner::first_after(const Job& job, std::int64_t id, WallTime now, WallTime after) {
   const auto compiled = this->compiled(job, id);
   if (!compiled) return failure(compiled.error());
-  const auto firing = calendar::next_firing((*compiled)->schedule, *(*compiled)->zone, now);
+  const auto firing = first_due(**compiled, now, after);
   return firing ? std::optional{firing->scheduled} : std::nullopt;
 }
 

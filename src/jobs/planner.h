@@ -42,9 +42,14 @@ inline bool is_delay(const Job& job) { return job.schedule.when.starts_with("aft
 /// run of "after DURATION" if 'after' is not the end of a run (see first_after).
 std::optional<calendar::Firing> next_after(const CompiledSchedule& compiled, WallTime after);
 
-/// Plans all instants from 'stored.next' to 'now' + window, at most 'runs_max'. Missed instants become runs by Job::misfire, at most
-/// 'runs_max', which are first; the oldest of them has the number of those without a run. The further instants of a plan that reached a
-/// bound remain for the next cycle. O(instants), at most limits::kMissedCounted, and then O(64 * limits::kMisfireRuns).
+/// The first firing whose scheduled instant is after 'after', and that is due after 'now': one whose jitter is not over is still to come.
+std::optional<calendar::Firing> first_due(const CompiledSchedule& compiled, WallTime now,
+                                          WallTime after = WallTime::from_nanoseconds(INT64_MIN));
+
+/// Plans all instants from 'stored.next' to 'now' + window, at most 'runs_max'. How late an instant is counts from its due time. Missed
+/// instants become runs by Job::misfire, at most 'runs_max', which are first; the oldest of them has the number of those without a run. The
+/// further instants of a plan that reached a bound remain for the next cycle. O(instants), at most limits::kMissedCounted and those within
+/// the jitter, and then O(64 * limits::kMisfireRuns).
 Plan plan_job(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now, const PlannerOptions& options,
               std::size_t runs_max = limits::kRunsOfPlan);
 
@@ -89,8 +94,9 @@ class Planner {
 
   /// The compiled schedule of a job: InvalidArgument for a schedule or a zone that does not exist.
   Result<const CompiledSchedule*> compiled(const Job& job, std::int64_t id);
-  /// The first instant of a job that is started at 'now', or whose run ended then.
-  Result<std::optional<WallTime>> first_after(const Job& job, std::int64_t id, WallTime now);
+  /// The first instant after 'after' of a job that is started at 'now', or whose run ended then: see first_due().
+  Result<std::optional<WallTime>> first_after(const Job& job, std::int64_t id, WallTime now,
+                                              WallTime after = WallTime::from_nanoseconds(INT64_MIN));
   /// Reads changed zones of the system again. Returns true if any changed.
   bool refresh_zones();
 

@@ -405,5 +405,37 @@ TEST(JobCheck, NamesTheFieldAndTheReason) {
   EXPECT_TRUE(check({.name = "a", .handler = "h"}).ok());
 }
 
+// --- instants by the zone and by 'from'
+
+std::string first_of(const ScheduleText& schedule, std::string_view after) {
+  Planner planner({});
+  const auto first = planner.first_after({.name = "j", .handler = "h", .schedule = schedule}, 3, at(after));
+  if (!first) return first.error().to_string();
+  return *first ? calendar::format_rfc3339(**first) : "never";
+}
+
+TEST(ScheduleText, AFixedRateIsInPhaseWithFrom) {
+  const ScheduleText weekly{.when = "every 7d", .from = at("2026-03-02T09:00:00Z")};
+  EXPECT_EQ(first_of(weekly, "2026-03-01T00:00:00Z"), "2026-03-02T09:00:00Z");
+  EXPECT_EQ(first_of(weekly, "2026-03-02T09:00:00Z"), "2026-03-09T09:00:00Z");
+  EXPECT_EQ(first_of({.when = "every 1h"}, "2026-03-02T09:00:00Z"), "2026-03-02T10:00:00Z");
+}
+
+TEST(ScheduleText, ATimeWithoutAnOffsetIsALocalTimeOfTheZone) {
+  const auto in_berlin = [](std::string time, std::string dst = {}) {
+    return ScheduleText{.when = "at " + std::move(time), .zone = "Europe/Berlin", .dst = std::move(dst)};
+  };
+  EXPECT_EQ(first_of(in_berlin("2026-12-24T18:00:00"), "2026-01-01T00:00:00Z"), "2026-12-24T17:00:00Z");
+  EXPECT_EQ(first_of(in_berlin("2026-07-24 18:00"), "2026-01-01T00:00:00Z"), "2026-07-24T16:00:00Z");
+  EXPECT_EQ(first_of(in_berlin("2026-07-24T18:00:00"), "2026-07-24T16:00:00Z"), "never");
+  EXPECT_EQ(first_of(in_berlin("2026-07-24T18:00:00+05:00"), "2026-01-01T00:00:00Z"), "2026-07-24T13:00:00Z");
+  // Once, also where the zone skips the time or repeats it.
+  EXPECT_EQ(first_of(in_berlin("2026-03-29T02:30:00", "spring"), "2026-01-01T00:00:00Z"), "2026-03-29T01:00:00Z");
+  EXPECT_EQ(first_of(in_berlin("2026-10-25T02:30:00", "spring"), "2026-01-01T00:00:00Z"), "2026-10-25T00:30:00Z");
+  EXPECT_EQ(first_of(in_berlin("2026-10-25T02:30:00", "spring"), "2026-10-25T00:30:00Z"), "never");
+  EXPECT_THAT(first_of({.when = "at 2026-12-24T18:00:00"}, "2026-01-01T00:00:00Z"), testing::HasSubstr("has no offset"));
+  EXPECT_THAT(first_of(in_berlin("2026-02-30T18:00:00"), "2026-01-01T00:00:00Z"), testing::HasSubstr("not an instant"));
+}
+
 }  // namespace
 }  // namespace rondo::jobs

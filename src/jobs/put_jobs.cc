@@ -89,6 +89,7 @@ Result<std::vector<StoredJob>> put_jobs(JobStore& store, Planner& planner, std::
     for (const JobEdit* const edit : moved) {
       if (Status wrong = check_family(reads, edit->job); !wrong.ok()) return wrong.with_context(name_of(*edit));
     }
+    for (StoredJob& one : stored) one.obstacle = obstacle_of(store, one.job);
     is_right = true;
     return is_dry ? Status{StatusCode::Cancelled, "a dry run"} : Status{};
   });

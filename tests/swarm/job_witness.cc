@@ -208,7 +208,9 @@ std::string JobWitness::reason_against(const SeenRun& seen, const RunEnd& end) c
   switch (end.state) {
     case RunState::Due: return end.attempt == seen.run.attempt + 1 ? "" : "the number of its attempts is wrong";
     case RunState::Succeeded: return seen.succeeded ? "" : "no handler returned ok";
-    case RunState::Failed: return allowed.lacks_handler || end.attempt > allowed.retries_least ? "" : "it has attempts left";
+    case RunState::Failed:
+      if (allowed.lacks_handler || end.attempt > allowed.retries_least) return "";
+      return end.attempt > 0 && may_lose_attempts(seen, end) ? "" : "it has attempts left";
     case RunState::TimedOut: return allowed.has_timeout ? "" : "its job has no timeout";
     case RunState::Killed: return killed_.contains(end.id) || allowed.overlaps.contains(jobs::Overlap::Cover) ? "" : "nobody killed it";
     case RunState::Discarded: return allowed.overlaps.contains(jobs::Overlap::Discard) ? "" : "its job does not discard";
@@ -216,6 +218,13 @@ std::string JobWitness::reason_against(const SeenRun& seen, const RunEnd& end) c
       return stopped_.contains(seen.run.job_id) || has_lost_parent(seen.run) ? "" : "neither its job was stopped nor did a parent fail";
   }
   return "that is no state";
+}
+
+/// Something else may have ended the attempts that are left after a failed one.
+bool JobWitness::may_lose_attempts(const SeenRun& seen, const RunEnd& end) const {
+  const std::set<jobs::Overlap>& overlaps = allowed_.at(seen.run.job_id).overlaps;
+  return killed_.contains(end.id) || stopped_.contains(seen.run.job_id) || has_lost_parent(seen.run) ||
+         overlaps.contains(jobs::Overlap::Cover) || overlaps.contains(jobs::Overlap::Discard);
 }
 
 bool JobWitness::has_lost_parent(const JobRun& run) const {

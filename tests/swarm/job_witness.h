@@ -71,6 +71,7 @@ class JobWitness final : public sim::Checker {
   /// Empty if the run may end so; otherwise why not.
   std::string reason_against(const SeenRun& seen, const jobs::RunEnd& end) const;
   /// Whether the run of a parent has ended without success, or has gone.
+  bool may_lose_attempts(const SeenRun& seen, const jobs::RunEnd& end) const;
   bool has_lost_parent(const jobs::JobRun& run) const;
 
   jobs::JobStore& store_;

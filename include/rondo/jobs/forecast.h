@@ -1,10 +1,12 @@
 // forecast(): what stored jobs will do, from the production planner (plan_job) in simulated time: each firing, what misfire decides after
-// outages, and the load of each minute. It reads and writes no store.
+// outages, and the load of each minute. It reads and writes no store. It plans what a Jobs plans that has these jobs, with these ids (the
+// jitter follows from them), these runs and these settings.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +30,11 @@ struct ForecastOptions {
   WallTime from;
   WallTime to;
   std::vector<Outage> outages = {};  // In any order; they may overlap.
-  Duration window{5s};               // As in JobsOptions.
+  /// When the jobs and runs were as they are given: instants before it are late. Empty: 'from'.
+  std::optional<WallTime> now = {};
+  /// The runs without an end: Jobs::unfinished(). Their instants are not planned again, and a delay counts from their ends.
+  std::vector<JobRun> runs = {};
+  Duration window{5s};  // As Jobs::options() has them.
   Duration grace{10s};
   Duration cycle{1s};
   std::size_t peaks = 5;
@@ -53,9 +59,10 @@ struct Forecast {
   std::vector<std::string> troubles = {};   // Jobs that cannot be planned, and why.
 };
 
-/// Calls 'visit' for each run in the order of due times, with JobRun::job, scheduled, due, band, state and missed. Jobs that are not
-/// started have none. Each run succeeds and takes no time: a job with parents runs at the time of its root, and "after DURATION" counts
-/// from the same time. Triggers by hand, overlap and waits are not simulated. InvalidArgument unless 'from' is before 'to', and at most
+/// Calls 'visit' for each run that is due from 'from' to before 'to', in the order of due times, with JobRun::job, scheduled, due, band,
+/// state and missed. 'jobs' are all of a store, also the stopped ones, which have no runs and neither have the jobs below them. Each run
+/// succeeds at its first attempt and takes no time: a job with parents runs at the time of its root, and "after DURATION" counts from the
+/// same time. Triggers by hand, overlap and waits are not simulated. InvalidArgument unless 'from' is before 'to', and at most
 /// limits::kForecastSpan. O(runs x log jobs).
 Result<Forecast> forecast(std::span<const StoredJob> jobs, const ForecastOptions& options,
                           const std::function<void(const JobRun& run)>& visit);

@@ -39,8 +39,9 @@ std::optional<Overlap> overlap_of(std::string_view name) noexcept;
 
 /// When a job is due, as text. compile() checks it.
 struct ScheduleText {
-  /// "cron EXPRESSION", "every DURATION" (a fixed rate, in phase with 1970-01-01 00:00:00 UTC), "after DURATION" (from the end of a run to
-  /// the next one), "at RFC3339", or "manual". A duration is a whole number with the unit ms, s, min, h or d, of at least 10 ms.
+  /// "cron EXPRESSION", "every DURATION" (a fixed rate, in phase with 'from', without it with 1970-01-01 00:00:00 UTC), "after DURATION"
+  /// (from the end of a run to the next one), "at RFC3339", which without an offset is a local time of 'zone', or "manual". A duration is a
+  /// whole number with the unit ms, s, min, h or d, of at least 10 ms.
   std::string when = "manual";
   /// The dialect of a cron expression, as in calendar::dialect_of(); empty: detected.
   std::string dialect = {};
@@ -106,6 +107,10 @@ struct StoredJob {
   /// Why its row cannot be planned although its definition can be read, such as a next time that is no time. Empty: it can. A stop and a
   /// start, or an edit, writes the row anew.
   std::string set_aside = {};
+  /// Why no run of the job begins while it is started, as far as the other jobs tell: one above it is stopped, or a job whose success it
+  /// requires has none and does not run. Set in the answers of Jobs::find(), list() and put_all(), not in a replay. Empty: nothing is
+  /// known.
+  std::string obstacle = {};
 };
 
 /// False for what stands for a row that cannot be read: it has only a name, and a note that says why.

@@ -14,9 +14,9 @@ namespace rondo::jobs {
 enum class RunState : std::uint8_t {
   Due,        // Planned; it waits for its time, for facts, for other runs of its job, or for a place in a pool. Also between two attempts.
   Succeeded,  // The handler returned ok.
-  Failed,     // The handler returned an error, and no attempt is left.
-  TimedOut,   // An attempt exceeded Job::timeout, and no attempt is left.
-  Killed,     // Stopped by a user, or by a newer run (Overlap::Cover).
+  Failed,     // The handler returned an error, and no attempt is left, or something else has ended the run after a failed attempt.
+  TimedOut,   // The last attempt exceeded Job::timeout, and no attempt is left.
+  Killed,     // Stopped by a user, or by a newer run (Overlap::Cover), and no attempt had failed before.
   Discarded,  // Another run of the job was running (Overlap::Discard).
   Skipped,    // Too late (Misfire::DoNothing), the job was stopped before the run began, or the run of a parent did not succeed.
 };
@@ -63,6 +63,9 @@ struct JobRun {
   std::string worker = {};
   bool is_killed = false;  // By a user. It is not begun again.
 };
+
+/// Whether a later run of its job has stopped the run (Overlap::Cover).
+inline bool is_covered(const JobRun& run) noexcept { return run.state == RunState::Killed && !run.is_killed; }
 
 /// What a run without a stored end does at present: Jobs::activity().
 struct RunActivity {

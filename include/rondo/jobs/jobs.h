@@ -122,6 +122,7 @@ struct JobsStats {
   std::uint64_t retried = 0;
   std::uint64_t not_run = 0;    // Discarded, Skipped and Killed before they began.
   std::uint64_t recovered = 0;  // Found without an end at the start.
+  std::uint64_t edits = 0;      // How often jobs were added, edited, started, stopped or removed, also by other programs.
   std::size_t pending = 0;      // Runs without a stored end.
   std::size_t running = 0;
   Histogram lateness_ns;  // From the due time to the beginning of the first attempt.
@@ -202,10 +203,11 @@ class Jobs {
   /// InvalidArgument: see check(); also for a parent that does not exist, for a job that is there twice, and for more than
   /// limits::kJobsOfPut jobs.
   void put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done = {});
-  /// Starts a job: its first run is the first scheduled instant after now; "after DURATION" begins with a run one DURATION from now.
+  /// Starts a job: its first run is that of the first instant that is due after now, also if its jitter has begun before; "after DURATION"
+  /// begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
-  /// Stops a job: due runs that have not begun are skipped, also those that a later process finds, and the rows of instants that are still
-  /// to come are removed. Those of trigger() and backfill() stay. 'note' becomes Job::stop_note.
+  /// Stops a job: due runs that have not begun are skipped, also those that a later process finds, and the rows of instants that are not
+  /// due yet are removed. Those of trigger() and backfill() stay. 'note' becomes Job::stop_note.
   void stop(std::string name, std::string note, Done<StoredJob> done = {});
   /// Stops a job and removes it with its runs. Running handlers are asked to stop.
   void remove(std::string name, Done<StoredJob> done = {});
@@ -220,9 +222,9 @@ class Jobs {
   /// kept_runs), and for a job whose schedule has no instants of its own: manual, "after DURATION", or with parents. NotFound.
   /// AlreadyExists and ResourceExhausted as with trigger(), where 'max' counts as that many runs.
   void backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done = {});
-  /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt. NotFound if the run has
-  /// ended; then 'stored' is not called. Otherwise it is called with a value when the store has the kill: after a crash the run is not
-  /// begun again. An error says why the store does not have it; the kill holds until this program ends.
+  /// Asks a running handler to stop, or ends a run that has not begun, also one that waits for a further attempt, which ends as failed.
+  /// NotFound if the run has ended; then 'stored' is not called. Otherwise it is called with a value when the store has the kill: after a
+  /// crash the run is not begun again. An error says why the store does not have it; the kill holds until this program ends.
   Status kill(std::int64_t run, Done<bool> stored = {});
   void find(std::string name, Done<StoredJob> done);
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
@@ -238,6 +240,10 @@ class Jobs {
   /// The next scheduled instant at which a job fires: that of a run that is planned already, otherwise StoredJob::next. Empty for a stopped
   /// job, and for one with parents. O(live runs of the job).
   std::optional<WallTime> next_of(const StoredJob& stored) const;
+  /// The runs of a job without an end, the oldest first, as this process knows them: they may be ahead of the store. O(result).
+  std::vector<JobRun> unfinished(std::int64_t job_id) const;
+  /// As they were given to the constructor.
+  const JobsOptions& options() const;
   /// How far a run is, if an asynchronous handler is carrying it out.
   std::optional<Progress> progress(std::int64_t run) const;
   /// The runs of a job whose handler runs, the oldest first. O(live jobs).

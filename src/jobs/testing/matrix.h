@@ -1,6 +1,6 @@
-// The dimensions of the job matrix: each kind of schedule, each misfire rule, each overlap rule and each end of the process. The values
-// come from the enumerations themselves, so a new one is part of the matrix, and matrix_model.h does not compile without its rule. Tests
-// only.
+// The dimensions of the job matrix: each kind of schedule, each misfire rule, each overlap rule, each result of the attempts and each end
+// of the process. The values come from the enumerations themselves, so a new one is part of the matrix, and matrix_model.h does not compile
+// without its rule. Tests only.
 #pragma once
 
 #include <array>
@@ -38,6 +38,11 @@ constexpr std::array<std::string_view, 8> kEndings{"Terminated",      "KilledBef
                                                    "KilledAfterCall", "KilledBeforeEnd",  "KilledAfterEnd",  "KilledAndLostFile"};
 static_assert(static_cast<std::size_t>(Ending::KilledAndLostFile) + 1 == kEndings.size());
 
+/// What the attempts of all runs come to. A job whose attempts fail has one retry.
+enum class Attempts : std::uint8_t { Succeed, Fail };
+constexpr std::array<std::string_view, 2> kAttempts{"succeed", "fail"};
+static_assert(static_cast<std::size_t>(Attempts::Fail) + 1 == kAttempts.size());
+
 /// The steps at which a kill may be.
 enum class Step : std::uint8_t { Plan, Call, End };
 
@@ -46,9 +51,11 @@ struct MatrixCell {
   Misfire misfire;
   Overlap overlap;
   Ending ending;
+  Attempts attempts;
   std::string name() const {
     return std::string{kScheduleKinds[static_cast<std::size_t>(kind)]} + ", " + std::string{to_string(misfire)} + ", " +
-           std::string{to_string(overlap)} + ", " + std::string{kEndings[static_cast<std::size_t>(ending)]};
+           std::string{to_string(overlap)} + ", attempts " + std::string{kAttempts[static_cast<std::size_t>(attempts)]} + ", " +
+           std::string{kEndings[static_cast<std::size_t>(ending)]};
   }
 };
 
@@ -65,7 +72,10 @@ inline std::vector<MatrixCell> cells_of(Ending ending) {
   std::vector<MatrixCell> cells;
   for (std::size_t kind = 0; kind < kScheduleKinds.size(); ++kind) {
     for (const Misfire misfire : named_values<Misfire>()) {
-      for (const Overlap overlap : named_values<Overlap>()) cells.push_back({static_cast<ScheduleKind>(kind), misfire, overlap, ending});
+      for (const Overlap overlap : named_values<Overlap>()) {
+        for (const Attempts attempts : {Attempts::Succeed, Attempts::Fail})
+          cells.push_back({static_cast<ScheduleKind>(kind), misfire, overlap, ending, attempts});
+      }
     }
   }
   return cells;
@@ -84,7 +94,8 @@ constexpr Ms kOneShot = 4'000;
 constexpr Ms kWindow = 1'000;
 constexpr Ms kGrace = 2'000;
 constexpr Ms kCycle = 500;
-constexpr Ms kTakes = 2'730;  // A call of the handler.
+constexpr Ms kTakes = 2'730;    // A call of the handler.
+constexpr Ms kBackoff = 1'310;  // From the end of an attempt that failed to the next one.
 constexpr std::uint32_t kConcurrency = 2;
 constexpr std::uint32_t kFireLast = 3;
 

@@ -23,6 +23,8 @@ struct ExpectedRun {
   RunState state = RunState::Due;
   std::uint64_t missed = 0;
   unsigned calls = 0;
+  unsigned failed = 0;  // Attempts.
+  Ms due = 0;           // Of the next attempt, if one has failed.
 };
 
 inline std::string text_of(Ms scheduled, Band band, RunState state, std::uint64_t missed, unsigned calls) {
@@ -83,7 +85,7 @@ class MatrixModel {
     if (!has_job_) next_ = instant_after(begins);
     has_job_ = true;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (rows_[row].state == RunState::Due) due_.emplace(std::max(begins, rows_[row].scheduled), row);
+      if (rows_[row].state == RunState::Due) due_.emplace(std::max({begins, rows_[row].scheduled, rows_[row].due}), row);
     }
     Ms cycle = begins;
     Ms trigger = cell_.kind == ScheduleKind::TriggerOnly ? (begins + 10 * kPeriod) / kPeriod * kPeriod - 9 * kPeriod : kUntil;
@@ -108,7 +110,7 @@ class MatrixModel {
       } else {
         const std::size_t row = end->row;
         running_.erase(end);
-        finish(row, RunState::Succeeded);
+        end_attempt(row);
         begin_next();
       }
     }
@@ -173,21 +175,30 @@ class MatrixModel {
   void fire(std::size_t row) {
     switch (cell_.overlap) {
       case Overlap::Serial:
-        waiting_.push_back(row);
+      case Overlap::Concurrent:
+        // In the order of the instants, also a further attempt.
+        waiting_.insert(std::ranges::upper_bound(waiting_, row), row);
         begin_next();
         break;
-      case Overlap::Discard: running_.empty() ? call(row) : finish(row, RunState::Discarded); break;
+      case Overlap::Discard: running_.empty() ? call(row) : stop(row, RunState::Discarded); break;
       case Overlap::Cover: {
+        if (std::ranges::any_of(running_, [row](const Running& other) { return other.row > row; })) return stop(row, RunState::Killed);
         const std::vector<Running> covered = std::exchange(running_, {});
         call(row);  // The ends of the others are stored after the turn.
-        for (const Running& other : covered) finish(other.row, RunState::Killed);
+        for (const Running& other : covered) stop(other.row, RunState::Killed);
         break;
       }
-      case Overlap::Concurrent:
-        waiting_.push_back(row);
-        begin_next();
-        break;
     }
+  }
+  /// A run of which an attempt has failed is failed, whatever ends it.
+  void stop(std::size_t row, RunState state) { finish(row, rows_[row].failed > 0 ? RunState::Failed : state); }
+  void end_attempt(std::size_t row) {
+    if (cell_.attempts == Attempts::Succeed) return finish(row, RunState::Succeeded);
+    if (rows_[row].failed > 0) return finish(row, RunState::Failed);
+    if (!stores_end()) return;
+    rows_[row].failed = 1;
+    rows_[row].due = now_ + kBackoff;
+    if (is_alive_) due_.emplace(rows_[row].due, row);
   }
   void begin_next() {
     const std::size_t most = cell_.overlap == Overlap::Concurrent ? kConcurrency : 1;
@@ -205,11 +216,15 @@ class MatrixModel {
     calls_.push_back(rows_[row].scheduled);
     running_.push_back({row, now_ + kTakes});
   }
-  void finish(std::size_t row, RunState state) {
-    if (!is_alive_) return;
+  /// Whether the database gets the end of an attempt or of a run.
+  bool stores_end() {
+    if (!is_alive_) return false;
     const bool is_killed = reaches(Step::End);
     if (is_killed) is_alive_ = false;
-    if (is_killed && cell_.ending == Ending::KilledBeforeEnd) return;
+    return !is_killed || cell_.ending != Ending::KilledBeforeEnd;
+  }
+  void finish(std::size_t row, RunState state) {
+    if (!stores_end()) return;
     rows_[row].state = state;
     if (cell_.kind == ScheduleKind::FixedDelay) next_ = instant_after(now_);
   }
