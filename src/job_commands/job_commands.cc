@@ -28,6 +28,9 @@ using commands::text;
 
 /// Jobs or runs of one page.
 constexpr std::size_t kPage = 200;
+/// The newest runs of a job that are read for a warning, and of how many in sequence it is.
+constexpr std::size_t kNewest = 20;
+constexpr std::size_t kCoveredFrom = 3;
 
 json::value time_of(const std::optional<WallTime>& time) {
   return time ? json::value(calendar::format_rfc3339(*time)) : json::value(nullptr);
@@ -100,6 +103,39 @@ void add_damage(json::object& job, const StoredJob& stored) {
   if (!stored.set_aside.empty()) job["damaged"] = sentence(stored.set_aside);
 }
 
+/// Why runs of a job would not begin, for people; empty if they would.
+std::string warning_of(const Jobs& jobs, const StoredJob& stored) {
+  std::string warning = jobs.handler_trouble(stored.job.handler);
+  if (!stored.obstacle.empty()) warning += (warning.empty() ? "it does not run: " : "; it does not run: ") + stored.obstacle;
+  return warning;
+}
+
+/// How many of the newest runs were stopped by the next one, without one in between that ended otherwise.
+std::size_t covered_of(const std::vector<JobRun>& newest) {
+  std::size_t covered = 0;
+  for (const JobRun& run : newest) {
+    if (is_covered(run)) ++covered;
+    if (is_final(run.state) && !is_covered(run)) break;
+  }
+  return covered;
+}
+
+/// Finishes the answer of show() with a warning. The runs of a job with Overlap::Cover may take longer than the time between them.
+void finish_show(Jobs& jobs, const StoredJob& stored, json::object object, Reply reply) {
+  const std::string warning = stored.is_running ? warning_of(jobs, stored) : jobs.handler_trouble(stored.job.handler);
+  if (!warning.empty()) object["warning"] = sentence(warning);
+  if (stored.job.overlap != Overlap::Cover) return reply.finish(object);
+  jobs.runs(stored.job.name, INT64_MAX, kNewest,
+            [object = std::move(object), warning, reply = std::move(reply)](const Result<std::vector<JobRun>>& newest) mutable {
+              const std::size_t covered = newest ? covered_of(*newest) : 0;
+              if (covered >= kCoveredFrom) {
+                object["warning"] = sentence(warning + (warning.empty() ? "" : "; ") + "each of its last " + std::to_string(covered) +
+                                             " runs was stopped by the next one, so none has ended by itself");
+              }
+              reply.finish(object);
+            });
+}
+
 /// Shows a job, with the runs whose handler runs at present.
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
@@ -122,8 +158,7 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
     for (const std::int64_t run : jobs.retried(stored->job.name))
       retried.push_back(json::object{{"run", run}, {"note", sentence(jobs.retry_note(run))}});
     if (!retried.empty()) object["retried"] = std::move(retried);
-    if (const std::string trouble = jobs.handler_trouble(stored->job.handler); !trouble.empty()) object["warning"] = sentence(trouble);
-    reply.finish(object);
+    finish_show(jobs, *stored, std::move(object), std::move(reply));
   });
 }
 
@@ -134,10 +169,11 @@ Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
   };
 }
 
-/// Which jobs are listed. An empty text chooses all.
+/// Which jobs are listed, and how. An empty text chooses all.
 struct Filter {
   std::string tag;
   std::string owner;
+  bool is_plan = false;  // With what forecast() needs of them.
 
   bool has(const Job& job) const {
     return (owner.empty() || job.owner == owner) && (tag.empty() || std::ranges::find(job.tags, tag) != job.tags.end());
@@ -146,6 +182,28 @@ struct Filter {
 
 using JobPage = std::shared_ptr<const std::vector<StoredJob>>;
 void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply reply);
+
+/// Adds what the planner has of a job.
+void add_plan(json::object& row, const Jobs& jobs, const StoredJob& stored) {
+  row["id"] = stored.id;
+  row["next"] = time_of(stored.next);
+  json::array runs;
+  for (const JobRun& run : jobs.unfinished(stored.id)) {
+    runs.push_back(json::object{{"scheduled", calendar::format_rfc3339(run.scheduled)},
+                                {"due", calendar::format_rfc3339(run.due)},
+                                {"band", to_string(run.band)},
+                                {"attempt", run.attempt}});
+  }
+  row["runs"] = std::move(runs);
+}
+
+/// The settings of the planner.
+json::object object_of(const JobsOptions& options) {
+  return {{"now", calendar::format_rfc3339(SystemClock{}.wall_now())},
+          {"window_ms", options.window / 1ms},
+          {"grace_ms", options.grace / 1ms},
+          {"cycle_ms", options.cycle / 1ms}};
+}
 
 /// Lists the jobs of a page from place 'at' on, as many a turn as a page of the answer has room for.
 void list_page(Jobs& jobs, const JobPage& page, std::size_t at, const Filter& filter, Reply reply) {
@@ -156,9 +214,10 @@ void list_page(Jobs& jobs, const JobPage& page, std::size_t at, const Filter& fi
     if (!filter.has(stored.job)) continue;
     json::object row = object_of(stored, jobs.next_of(stored));
     add_damage(row, stored);
+    if (filter.is_plan) add_plan(row, jobs, stored);
     reply.row(std::move(row));
   }
-  if (page->size() < kPage || !reply.wanted()) return reply.finish();
+  if (page->size() < kPage || !reply.wanted()) return reply.finish(filter.is_plan ? object_of(jobs.options()) : json::object{});
   reply.next_turn([&jobs, page, filter](Reply next) { list(jobs, page->back().job.name, filter, std::move(next)); });
 }
 
@@ -180,7 +239,7 @@ json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dr
     if (firings && !firings->empty()) next = firings->front().scheduled;
   }
   json::object object = object_of(stored, next);
-  std::string warning = jobs.handler_trouble(stored.job.handler);
+  std::string warning = warning_of(jobs, stored);
   const Result<calendar::Schedule> schedule = compile(stored.job.schedule, 0);
   const auto* const cron = schedule ? std::get_if<calendar::Cron>(&schedule->when) : nullptr;
   if (cron != nullptr && !cron->warning().empty()) warning += (warning.empty() ? "" : "; ") + cron->warning();
@@ -422,10 +481,12 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   adder.add({.name = "jobs",
              .help = "List the jobs",
              .arguments = {{"tag", ArgumentKind::Text, false, "Only jobs with this tag"},
-                           {"owner", ArgumentKind::Text, false, "Only jobs of this owner"}},
+                           {"owner", ArgumentKind::Text, false, "Only jobs of this owner"},
+                           {"plan", ArgumentKind::Flag, false, "With their ids, planned runs, and the settings of the planner"}},
              .effect = CommandEffect::Reads},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              list(of, {}, {.tag = arguments.text("tag"), .owner = arguments.text("owner")}, std::move(reply));
+              const Filter filter{.tag = arguments.text("tag"), .owner = arguments.text("owner"), .is_plan = arguments.flag("plan")};
+              list(of, {}, filter, std::move(reply));
             });
   adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads}, show);
   add_put_commands(adder);

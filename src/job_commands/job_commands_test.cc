@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -35,6 +36,13 @@ class JobCommands : public ::testing::Test {
     jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
     jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no \x1b[31mserver"}; });
     jobs->handle("gate", [opened = gate.get_future().share()](const JobContext&) { return opened.wait(), Status{}; });
+    jobs->handle_async("stoppable", {.begin = [this](const AsyncRun& run) {
+                         begun.insert_or_assign(run.run(), run);
+                         run.on_stop([this, id = run.run()] {
+                           const AsyncRun stopped = begun.extract(id).mapped();
+                           stopped.end({StatusCode::Cancelled, "stopped"});
+                         });
+                       }});
     EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
     auto opened = AdminServer::open(runtime.scheduler(), registry, {.path = (folder / "socket").string()});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -48,6 +56,8 @@ class JobCommands : public ::testing::Test {
     runtime.stop();
     program.join();
     server.reset();
+    for (const auto& [id, run] : begun) run.leave();
+    begun.clear();
     jobs.reset();
     std::filesystem::remove_all(folder);
   }
@@ -73,6 +83,7 @@ class JobCommands : public ::testing::Test {
 
   std::filesystem::path folder;
   std::promise<void> gate;
+  std::map<std::int64_t, AsyncRun> begun;  // Of "stoppable". Used by the thread of the program.
   Runtime runtime;
   CommandRegistry registry{"test", "1"};
   std::unique_ptr<Jobs> jobs;
@@ -318,6 +329,62 @@ TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-kill", {{"run", 99}}), HasSubstr("the run 99"));
   EXPECT_THAT(error("job-runs", {{"name", "none"}, {"max", 0}}), HasSubstr("1 to 200"));
   EXPECT_THAT(error("job-runs", {{"name", "none"}}), HasSubstr("no job 'none'"));
+}
+
+TEST_F(JobCommands, AJobThatDoesNotRunHasAWarningWhenItIsPutAndShown) {
+  const char* const why = "it does not run: it requires job-succeeded:nope, and there is no job 'nope'";
+  const json::object typo{{"definition", R"({"name":"typo","handler":"ok","requires":["job-succeeded:nope"]})"}, {"start", true}};
+  json::object dry = typo;
+  dry["dry_run"] = true;
+  EXPECT_EQ(call("job-put", dry).at("warning"), why);
+  EXPECT_EQ(call("job-put", typo).at("warning"), why);
+  EXPECT_EQ(call("job", {{"name", "typo"}}).at("warning"), why);
+
+  call("job-put", {{"definition", R"({"name":"above","handler":"ok"})"}, {"start", true}});
+  const json::object below{{"definition", R"({"name":"below","handler":"ok","parents":["above"]})"}, {"start", true}};
+  EXPECT_FALSE(call("job-put", below).contains("warning"));
+  call("job-stop", {{"name", "above"}});
+  EXPECT_EQ(call("job", {{"name", "below"}}).at("warning"), "it does not run: the job 'above' above it is stopped");
+  EXPECT_FALSE(call("job", {{"name", "above"}}).contains("warning")) << "a stopped job shows that it is stopped";
+  call("job-start", {{"name", "above"}});
+  EXPECT_FALSE(call("job", {{"name", "below"}}).contains("warning"));
+}
+
+TEST_F(JobCommands, AJobOfWhichEachRunIsStoppedByTheNextOneHasAWarning) {
+  call("job-put", {{"definition", R"({"name":"long","handler":"stoppable","overlap":"cover"})"}});
+  const auto warning = [this] {
+    const json::object shown = call("job", {{"name", "long"}});
+    return shown.contains("warning") ? std::string{shown.at("warning").as_string()} : std::string{};
+  };
+  for (std::size_t i = 0; i < 5; ++i) {  // Each trigger stops the run before it.
+    EXPECT_EQ(warning(), i < 4 ? "" : "each of its last 3 runs was stopped by the next one, so none has ended by itself");
+    call("job-trigger", {{"name", "long"}});
+    ended_runs("long", i);
+  }
+  call("job-kill", {{"run", call("job-runs", {{"name", "long"}}).at("rows").at(0).at("run")}});
+  ended_runs("long", 5);
+  EXPECT_EQ(warning(), "") << "a user has stopped the last one";
+}
+
+TEST_F(JobCommands, TheJobsWithTheirPlanAreWhatAForecastNeeds) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok"})"}});
+  call("job-remove", {{"name", "a"}});
+  call("job-put", {{"definition", R"({"name":"b","handler":"gate","schedule":"every 1s"})"}, {"start", true}});
+  json::object answer;
+  do answer = call("jobs", {{"plan", true}});
+  while (answer.at("rows").at(0).at("runs").as_array().empty() && !HasFailure());
+  const json::object& row = answer.at("rows").at(0).as_object();
+  EXPECT_EQ(row.at("id"), 2);
+  const json::object& run = row.at("runs").at(0).as_object();
+  EXPECT_EQ(run.at("band"), "ring");
+  EXPECT_EQ(run.at("due"), run.at("scheduled"));
+  EXPECT_LT(calendar::parse_rfc3339(std::string_view{run.at("scheduled").as_string()}).value(),
+            calendar::parse_rfc3339(std::string_view{row.at("next").as_string()}).value());
+  EXPECT_EQ(answer.at("window_ms"), 5000);
+  EXPECT_EQ(answer.at("grace_ms"), 10'000);
+  EXPECT_EQ(answer.at("cycle_ms"), 50);
+  EXPECT_FALSE(call("jobs").at("rows").at(0).as_object().contains("id"));
+  gate.set_value();
 }
 
 }  // namespace

@@ -432,6 +432,23 @@ def check_forecast(daemon, checker):
     assert "--outage" in expect(daemon, 2, *day, "--outage", "tomorrow")
     assert "not after" in expect(daemon, 2, "job", "forecast", "--from", "2040-01-01T00:00:00Z", "--to", "2039-01-01T00:00:00Z")
     expect(daemon, 0, "job", "remove", "hourly", "--yes")
+    # The ids of the daemon decide about the jitter, and a stopped parent about its children.
+    expect(daemon, 0, "job", "add", "spread", "--handler", "log", "--every", "1h", "--jitter", "1h")
+    expect(daemon, 0, "job", "add", "middle", "--handler", "log", "--parents", "spread", "--stopped")
+    expect(daemon, 0, "job", "add", "last", "--handler", "log", "--parents", "middle,spread")
+    later = ("job", "forecast", "--from", "2040-01-01T00:00:00Z", "--to", "2040-01-01T04:00:00Z")
+    made = checker.check("job-forecast", expect(daemon, 0, "--json", *later, "--count", "1000000"))
+    ours = [run["due"] for run in made["runs"] if run["job"] == "spread"]
+    next_ones = daemon_call(daemon, "job-next", {"name": "spread", "from": "2039-12-31T22:59:59Z", "max": 8})["rows"]
+    assert ours == sorted(run["due"] for run in next_ones if "2040-01-01T00" <= run["due"] < "2040-01-01T04"), (ours, next_ones)
+    assert not [run for run in made["runs"] if run["job"] in ("middle", "last")], made
+    for name in ("last", "middle", "spread"):
+        expect(daemon, 0, "job", "remove", name, "--yes")
+
+
+def daemon_call(daemon, command, arguments):
+    words = [f"{name}={value}" for name, value in arguments.items()]
+    return json.loads(expect(daemon, 0, "--json", "call", command, *words))
 
 
 def check_kill(daemon, checker):

@@ -20,7 +20,9 @@ std::vector<Option> schedule_options() {
       {.name = "--cron", .value = "EXPR", .help = "Due by a cron expression, in quotes"},
       {.name = "--every", .value = "DURATION", .help = "Due at a fixed rate: a whole number with ms, s, min, h or d; at least 10ms"},
       {.name = "--after", .value = "DURATION", .help = "Due so long after the end of the previous run"},
-      {.name = "--at", .value = "INSTANT", .help = "Due once, at an instant as in RFC 3339"},
+      {.name = "--at",
+       .value = "INSTANT",
+       .help = "Due once, at an instant as in RFC 3339; without an offset it is a local time of --zone"},
       {.name = "--manual", .value = {}, .help = "Due only when it is triggered"},
       {.name = "--dialect",
        .value = "NAME",
@@ -213,9 +215,9 @@ std::vector<Command> runs_commands() {
        .answered_by = Daemon},
       {.name = "forecast",
        .help = "Print what the started jobs will do, and the busiest minutes",
-       .details = "The planner of jobs runs here, in simulated time. Triggers by hand, runs of children and runs that wait for others are "
-                  "not simulated;\n"
-                  "a run of --after takes no time.",
+       .details =
+           "The planner of jobs runs here, in simulated time, with the jobs, runs and settings of the daemon. Each run succeeds at its\n"
+           "first attempt and takes no time. Triggers by hand and runs that wait for others are not simulated.",
        .options =
            {{.name = "--from", .value = "INSTANT", .help = "From this instant, as in RFC 3339; default: now"},
             {.name = "--to", .value = "INSTANT", .help = "To this instant; default: a day later"},

@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 #include <charconv>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,54 +32,75 @@ Result<WallTime> instant(std::string_view option, const std::string& text) {
   return time;
 }
 
-Result<ForecastOptions> forecast_options(const JobCall& call) {
-  ForecastOptions asked{.from = SystemClock{}.wall_now(), .to = {}};
+Status apply_forecast_options(const JobCall& call, ForecastOptions& asked) {
+  asked.from = SystemClock{}.wall_now();
   if (const std::string* const from = call.find("--from")) {
     const Result<WallTime> given = instant("--from", *from);
-    if (!given) return failure(given.error());
+    if (!given) return given.error();
     asked.from = *given;
   }
   asked.to = asked.from + 24h;
   if (const std::string* const to = call.find("--to")) {
     const Result<WallTime> given = instant("--to", *to);
-    if (!given) return failure(given.error());
+    if (!given) return given.error();
     asked.to = *given;
   }
   for (const auto& [option, text] : call.options) {
     if (option != "--outage") continue;
     const std::size_t dots = text.find("..");
     if (dots == std::string::npos)
-      return failure(StatusCode::InvalidArgument, "--outage '" + escape_text(text) + "' is not of the form INSTANT..INSTANT");
+      return {StatusCode::InvalidArgument, "--outage '" + escape_text(text) + "' is not of the form INSTANT..INSTANT"};
     const Result<WallTime> begin = instant(option, text.substr(0, dots));
     const Result<WallTime> end = instant(option, text.substr(dots + 2));
-    if (!begin || !end) return failure(begin ? end.error() : begin.error());
+    if (!begin || !end) return begin ? end.error() : begin.error();
     asked.outages.push_back({*begin, *end});
   }
-  return asked;
+  return {};
 }
 
-Result<std::vector<jobs::StoredJob>> read_jobs(Backend& backend) {
+/// The time that a member of an answer has; empty for null.
+std::optional<WallTime> time_of(const json::object& object, std::string_view member) {
+  const json::value& text = object.at(member);
+  const auto time = calendar::parse_rfc3339(text.is_string() ? std::string_view{text.get_string()} : std::string_view{});
+  return time ? std::optional{*time} : std::nullopt;
+}
+
+jobs::JobRun run_of(const jobs::StoredJob& stored, const json::object& row) {
+  return {.job_id = stored.id,
+          .job = stored.job.name,
+          .scheduled = time_of(row, "scheduled").value_or(WallTime{}),
+          .due = time_of(row, "due").value_or(WallTime{}),
+          .band = jobs::band_of(std::string_view{row.at("band").as_string()}).value_or(jobs::Band::Ring),
+          .attempt = static_cast<std::uint32_t>(row.at("attempt").as_int64())};
+}
+
+/// Adds a row of the daemon's jobs, and its runs to those of 'asked'. Nothing for a damaged row, of which there is only a name.
+Status add_job(json::object row, std::vector<jobs::StoredJob>& all, ForecastOptions& asked) {
+  const bool has_definition = row.contains("handler");
+  jobs::StoredJob stored{.id = row.at("id").as_int64(), .job = {}, .is_running = row.at("running").as_bool(), .next = time_of(row, "next")};
+  const json::array runs = row.at("runs").as_array();
+  for (const char* const state : {"id", "runs"}) row.erase(state);
+  if (!has_definition) return {};
+  auto job = jobs::job_from_json(json::serialize(definition_of(std::move(row))));
+  if (!job) return job.error();
+  stored.job = *std::move(job);
+  for (const json::value& run : runs) asked.runs.push_back(run_of(stored, run.as_object()));
+  all.push_back(std::move(stored));
+  return {};
+}
+
+/// Reads the jobs of the daemon, and sets their runs and the settings of its planner.
+Result<std::vector<jobs::StoredJob>> read_jobs(Backend& backend, ForecastOptions& asked) {
   std::vector<jobs::StoredJob> all;
   Status wrong;
-  const Result<json::object> answer = backend.call("jobs", {}, [&](const json::value& row) {
-    json::object object = row.as_object();
-    jobs::StoredJob stored{.id = static_cast<std::int64_t>(all.size() + 1), .job = {}, .is_running = object.at("running").as_bool()};
-    if (const json::value& next = object.at("next"); next.is_string()) {
-      const auto time = calendar::parse_rfc3339(std::string_view{next.get_string()});
-      if (time) stored.next = *time;
-    }
-    object.erase("running");
-    object.erase("next");
-    auto job = jobs::job_from_json(json::serialize(unescaped(std::move(object))));
-    if (!job) {
-      if (wrong.ok()) wrong = job.error();
-      return;
-    }
-    stored.job = *std::move(job);
-    all.push_back(std::move(stored));
+  const Result<json::object> answer = backend.call("jobs", {{"plan", true}}, [&](const json::value& row) {
+    if (wrong.ok()) wrong = add_job(row.as_object(), all, asked);
   });
   if (!answer) return failure(answer.error());
   if (!wrong.ok()) return failure(std::move(wrong));
+  asked.now = time_of(*answer, "now");
+  for (const auto& [setting, of] : {std::pair{"window_ms", &asked.window}, {"grace_ms", &asked.grace}, {"cycle_ms", &asked.cycle}})
+    *of = std::chrono::milliseconds{answer->at(setting).as_int64()};
   return all;
 }
 
@@ -129,15 +152,16 @@ std::string text_of(const jobs::Forecast& made, std::uint64_t hidden) {
 }  // namespace
 
 int print_forecast(const Options& options, const JobCall& call, Backend& backend) {
-  const Result<ForecastOptions> asked = forecast_options(call);
-  if (!asked) return report(options, asked.error(), kExitUsage);
+  ForecastOptions asked;
+  // Wrong options need no daemon.
+  if (const Status wrong = apply_forecast_options(call, asked); !wrong.ok()) return report(options, wrong, kExitUsage);
   std::uint64_t count = 1000;
   if (const std::string* const given = call.find("--count")) std::from_chars(given->data(), given->data() + given->size(), count);
-  const Result<std::vector<jobs::StoredJob>> stored = read_jobs(backend);
+  const Result<std::vector<jobs::StoredJob>> stored = read_jobs(backend, asked);
   if (!stored) return report(options, stored.error());
   std::uint64_t seen = 0;
   json::array runs;
-  const Result<jobs::Forecast> made = jobs::forecast(*stored, *asked, [&](const jobs::JobRun& run) {
+  const Result<jobs::Forecast> made = jobs::forecast(*stored, asked, [&](const jobs::JobRun& run) {
     if (++seen > count) return;
     if (options.json) {
       runs.push_back(object_of(run));
@@ -148,8 +172,8 @@ int print_forecast(const Options& options, const JobCall& call, Backend& backend
   if (!made) return report(options, made.error(), kExitUsage);
   if (options.json) {
     json::object answer = summary_of(*made);
-    answer["from"] = format_rfc3339(asked->from);
-    answer["to"] = format_rfc3339(asked->to);
+    answer["from"] = format_rfc3339(asked.from);
+    answer["to"] = format_rfc3339(asked.to);
     answer["runs"] = std::move(runs);
     print(json_text(answer) + "\n");
   } else {

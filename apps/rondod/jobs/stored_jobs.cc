@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -81,6 +83,7 @@ class StoredJobs final : public JobService {
       : file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)), workers_(runtime, jobs_) {
     jobs_.on_end([this](const jobs::JobRun& run) {
       failing_.ended(run);
+      if (is_requested(run.band) && !obstructed_.empty()) read_edits_.reset();  // A stopped job may have succeeded.
       if (run.state != jobs::RunState::Failed && run.state != jobs::RunState::TimedOut) return;
       log_.warn("a run of a job failed", {{"job", run.job}, {"run", run.id}, {"state", to_string(run.state)}, {"why", run.note}});
     });
@@ -97,7 +100,7 @@ class StoredJobs final : public JobService {
 
   void poll() override {
     check_failing();
-    read_failing();
+    read_jobs();
     const Status health = jobs_.health();
     if (health.message() == trouble_.message()) return;
     trouble_ = health;
@@ -139,7 +142,11 @@ class StoredJobs final : public JobService {
       json::array& to = std::ranges::binary_search(late, awaited[i]) ? troubles : notes;
       to.push_back(sentence("jobs: " + jobs_.handler_trouble(awaited[i])));
     }
-    if (const std::string words = failing_.words(); !words.empty()) notes.push_back(sentence("jobs: " + words));
+    for (const std::string& words : failing_.words()) notes.push_back(sentence("jobs: " + words));
+    if (!obstructed_.empty()) {
+      const auto& [name, why] = *obstructed_.begin();
+      notes.push_back(sentence("jobs: job '" + name + "' is started and does not run: " + why + more_than_one(obstructed_.size())));
+    }
     if (awaited.size() > kNotes) notes.push_back(sentence("jobs: the same of " + std::to_string(awaited.size() - kNotes) + " more"));
   }
 
@@ -153,31 +160,48 @@ class StoredJobs final : public JobService {
     });
   }
 
-  /// Reads the last runs of jobs that earlier processes ran, a page of jobs in each call until all are read.
-  void read_failing() {
+  /// " (the same of 2 more)"
+  static std::string more_than_one(std::size_t count) {
+    return count > 1 ? " (the same of " + std::to_string(count - 1) + " more)" : std::string{};
+  }
+
+  /// Reads the jobs, a page in each call until all are read, and again after edits: those that are started and do not run, and at the first
+  /// time the last runs of jobs that earlier processes ran.
+  void read_jobs() {
     constexpr std::size_t kJobs = 64;
     constexpr std::size_t kRuns = 20;
-    if (is_read_ || std::exchange(is_reading_, true)) return;
+    if (is_reading_ || (read_to_.empty() && std::exchange(read_edits_, jobs_.stats().edits) == jobs_.stats().edits)) return;
+    is_reading_ = true;
+    if (read_to_.empty()) found_obstructed_.clear();
     jobs_.list(read_to_, kJobs, [this](const Result<std::vector<jobs::StoredJob>>& page) {
       is_reading_ = false;
       if (!page) return;
-      is_read_ = page->size() < kJobs;
+      const bool is_last = page->size() < kJobs;
       for (const jobs::StoredJob& stored : *page) {
         const std::string& name = read_to_ = stored.job.name;
         if (!stored.is_running) continue;
+        if (!stored.obstacle.empty() && found_obstructed_.size() < limits::kFailingJobs) found_obstructed_.emplace(name, stored.obstacle);
+        if (has_read_runs_) continue;
         jobs_.runs(name, std::numeric_limits<std::int64_t>::max(), kRuns, [this, name](const Result<std::vector<jobs::JobRun>>& runs) {
           if (runs) failing_.stored(name, *runs);
         });
       }
+      if (!is_last) return;
+      read_to_.clear();
+      has_read_runs_ = true;
+      obstructed_ = std::move(found_obstructed_);
     });
   }
 
   std::string file_;
   Log& log_;
   FailingJobs failing_;
-  std::string read_to_;  // The last job whose stored runs were read.
+  std::string read_to_;  // The last job that was read; empty: the next one is the first.
   bool is_reading_ = false;
-  bool is_read_ = false;
+  bool has_read_runs_ = false;
+  std::optional<std::uint64_t> read_edits_;              // JobsStats::edits when the reading began.
+  std::map<std::string, std::string> obstructed_;        // StoredJob::obstacle of started jobs.
+  std::map<std::string, std::string> found_obstructed_;  // Those of the pages so far.
   jobs::Jobs jobs_;
   jobs::Workers workers_;
   Status trouble_;  // Already logged.

@@ -249,6 +249,28 @@ TEST_F(RondodWithJobs, AJobWhoseLastRunsFailedIsANoteOfHealthAfterARestart) {
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 
+TEST_F(RondodWithJobs, AStartedJobThatDoesNotRunIsANoteOfHealth) {
+  std::filesystem::create_directory(file("disk"));
+  start_jobs();
+  const auto put = [this](const char* definition) { call("job-put", {{"definition", definition}, {"start", true}}); };
+  const auto notes = [this](const std::string& words) { return comes_to([&] { return health().find(words) != std::string::npos; }); };
+  put(R"({"name":"clean","handler":"none","requires":["job-succeeded:nope"]})");
+  EXPECT_TRUE(notes("jobs: job 'clean' is started and does not run: it requires job-succeeded:nope, and there is no job 'nope'"))
+      << health();
+  EXPECT_TRUE(is_healthy());
+  put(R"({"name":"above","handler":"none"})");
+  put(R"({"name":"below","handler":"none","parents":["above"]})");
+  call("job-stop", {{"name", "above"}});
+  EXPECT_TRUE(notes("job 'below' is started and does not run: the job 'above' above it is stopped (the same of 1 more)")) << health();
+  ASSERT_EQ(end(SIGTERM), 0) << log_text();
+  start_jobs();
+  EXPECT_TRUE(notes("(the same of 1 more)")) << health();
+  call("job-start", {{"name", "above"}});
+  put(R"({"name":"nope","handler":"none"})");
+  EXPECT_TRUE(comes_to([this] { return health().find("does not run") == std::string::npos; })) << health();
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
 TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
   std::filesystem::create_directory(file("disk"));
   start_jobs();
