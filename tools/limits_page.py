@@ -47,7 +47,6 @@ LOCAL_BOUNDS = {
     "src/admin/suggest.cc:kLongestWord": "words that are compared to find a slip of the keyboard",
     "src/switch_agent/drift.h:kDriftsKept": "differences that are shown; all are counted and repaired, and 'rondo diff' says how many there are",
     "src/switch_agent/drift.h:kUnwantedKept": "what one audit deletes at most; the next audit finds the others",
-    "src/fpm/decode.cc:kWeightMost": "the largest weight that a row may have; zebra's larger ones become this",
     "src/fpm/hop_sets.cc:kLongestName": "longer names of groups become a digest",
     "apps/rondod/commands/fpm.cc:kTablesShown": "tables without a VRF that one answer names; the messages of all are counted",
     "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",

@@ -212,6 +212,14 @@ TEST_P(DataPlaneContract, AnIpv4RouteMayUseAnIpv6NexthopButNotTheReverse) {
   EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
 }
 
+TEST_P(DataPlaneContract, AnIpv4RouteMayUseAGroupOfBothFamilies) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}, {.nexthop = kOne, .weight = 255}}});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  EXPECT_EQ(apply(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kGroup}).code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+}
+
 TEST_P(DataPlaneContract, ANexthopOfIpv6RoutesCannotBecomeIpv4) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
   must(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}}});

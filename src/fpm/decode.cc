@@ -28,8 +28,6 @@ struct GroupEntry {
 };
 static_assert(sizeof(GroupEntry) == sizeof(nexthop_grp), "the wire format of netlink");
 
-constexpr unsigned kWeightMost = 255;  // Kernels before 6.12 refuse a group with 256.
-
 std::optional<IpAddress> to_address(std::span<const std::byte> data, unsigned family) noexcept {
   std::array<std::uint8_t, 16> bytes{};
   const std::size_t length = family == AF_INET6 ? 16 : 4;
@@ -41,7 +39,7 @@ std::optional<IpAddress> to_address(std::span<const std::byte> data, unsigned fa
   return IpAddress::v4(host_order);
 }
 
-std::uint16_t to_weight(unsigned weight) noexcept { return static_cast<std::uint16_t>(std::clamp(weight, 1U, kWeightMost)); }
+std::uint16_t to_weight(unsigned weight) noexcept { return static_cast<std::uint16_t>(std::clamp(weight, 1U, unsigned{UINT16_MAX})); }
 
 /// RTA_VIA: a gateway of another family than the route's.
 std::optional<IpAddress> to_via(std::span<const std::byte> data) noexcept {

@@ -48,6 +48,15 @@ TEST(FpmDecode, WeightsOfBothModulesAreUnderstood) {
   EXPECT_EQ(plain.route.hops[1].weight, 2);
 }
 
+/// Weights above 255 were all taken as 255, so that 300 and 900 were equal.
+TEST(FpmDecode, WeightsHaveSixteenBits) {
+  const Decoded group = decoded(kit::group(72, {{66, 300}, {73, 900}, {74, 65535}}));
+  EXPECT_THAT(group.nexthop.members, testing::ElementsAre(NexthopMember{66, 300}, NexthopMember{73, 900}, NexthopMember{74, 65535}));
+  const Decoded hops = decoded(kit::route("10.1.0.0/16", {.paths = {{"10.0.0.2", 3, 255}, {"10.0.1.2", 5, 0}}}));
+  ASSERT_EQ(hops.route.hops.size(), 2U);
+  EXPECT_EQ(hops.route.hops[0].weight, 256);
+}
+
 TEST(FpmDecode, RoutesThatDropPacketsHaveNoNextHop) {
   EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE})).route.way, Way::Blackhole);
   EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_UNREACHABLE})).route.way, Way::Unreachable);
@@ -66,10 +75,10 @@ TEST(FpmDecode, AGroupListsMembersWithWeights) {
 }
 
 TEST(FpmDecode, MoreMembersThanAGroupMayHaveAreRefusedAsAWhole) {
-  std::vector<std::pair<std::uint32_t, std::uint8_t>> members;
+  std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
   kit::RouteSpec spec;
   for (std::uint32_t i = 0; i < limits::kGroupMembers; ++i) {
-    members.emplace_back(i + 1, std::uint8_t{1});
+    members.emplace_back(i + 1, std::uint16_t{1});
     spec.paths.emplace_back("10.0.0.2", i + 1, std::uint8_t{0});
   }
   Decoded most = decoded(kit::group(72, members));
@@ -78,7 +87,7 @@ TEST(FpmDecode, MoreMembersThanAGroupMayHaveAreRefusedAsAWhole) {
   most = decoded(kit::route("10.1.0.0/16", spec));
   EXPECT_FALSE(most.route.too_many);
   EXPECT_EQ(most.route.hops.size(), limits::kGroupMembers);
-  members.emplace_back(5000U, std::uint8_t{1});
+  members.emplace_back(5000U, std::uint16_t{1});
   spec.paths.emplace_back("10.0.0.2", 5000U, std::uint8_t{0});
   Decoded more = decoded(kit::group(72, members));
   EXPECT_EQ(more.kind, Kind::Nexthop);

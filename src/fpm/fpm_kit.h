@@ -100,13 +100,14 @@ inline Bytes nexthop(std::uint32_t id, std::string_view gateway, std::uint32_t d
   });
 }
 
-inline Bytes group(std::uint32_t id, const std::vector<std::pair<std::uint32_t, std::uint8_t>>& members) {
+inline Bytes group(std::uint32_t id, const std::vector<std::pair<std::uint32_t, std::uint16_t>>& members) {
   return message(RTM_NEWNEXTHOP, nhmsg{}, [&](netlink::MessageWriter& writer) {
     std::vector<nexthop_grp> entries;
     for (const auto& [member, weight] : members) {
       nexthop_grp entry{};
       entry.id = member;
       entry.weight = static_cast<std::uint8_t>(weight - 1);
+      reinterpret_cast<unsigned char*>(&entry)[offsetof(nexthop_grp, weight) + 1] = static_cast<unsigned char>((weight - 1) >> 8U);
       entries.push_back(entry);
     }
     writer.attribute(NHA_ID, id);

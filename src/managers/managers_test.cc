@@ -267,6 +267,16 @@ TEST(ManagersTest, AGatewayIsLookedForInItsVrf) {
   EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
 }
 
+TEST(ManagersTest, AnIpv4RouteHasNextHopsOfBothFamiliesAndAnIpv6RouteHasNot) {
+  Process process;
+  process.begin();
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"nexthop", "10.0.0.2,fe80::9"}, {"ifname", "swp1,swp2"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp1,swp2 nexthop=10.0.0.2,fe80::9 protocol=static");
+  process.set("STATIC_ROUTE", "2001:db8::/32", {{"nexthop", "10.0.0.2,fe80::9"}, {"ifname", "swp1,swp2"}});
+  EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:2001:db8::/32"));
+  EXPECT_THAT(process.fixture.rejects, ElementsAre(HasSubstr("an IPv6 route cannot have an IPv4 next hop")));
+}
+
 TEST(ManagersTest, OfTheNextHopsThoseOfTheSmallestDistanceCount) {
   Process process;
   process.begin();

@@ -5,7 +5,7 @@
 #include "managers/facts.h"
 #include "managers/priorities.h"
 #include "rondo/orch/runtime.h"
-#include "switch_agent/schema.h"
+#include "switch_agent/row_check.h"
 
 namespace rondo::managers {
 
@@ -62,8 +62,8 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
     texts.add(hop.gateway, port);
   }
   const Field wanted[] = {{"nexthop", texts.nexthop}, {"ifname", texts.ifname}, {"protocol", "static"}};
-  if (const auto checked = switch_agent::parse_route(Record::make(target.key, wanted).fields()); !checked) {
-    return Outcome::reject(checked.error());
+  if (Status checked = switch_agent::check_row(target.table, target.key, Record::make(target.key, wanted).fields()); !checked.ok()) {
+    return Outcome::reject(std::move(checked));
   }
   return put(source, target, wanted,
              [connected = std::move(connected)] { return connected.empty() ? Outcome::done() : Outcome::done_while(connected); });

@@ -239,6 +239,10 @@ void Routes::order_set(Batch& batch, std::size_t index, const Place& place) {
     batch.answer(index, Outcome::reject(row.error()));
     return;
   }
+  if (Status families = check_families(place.id.prefix, row->hops); !families.ok()) {
+    batch.answer(index, Outcome::reject(std::move(families)));
+    return;
+  }
   if (row->not_ours) {
     order_delete(batch, index, place);  // A route of ours may exist under this key.
     return;

@@ -49,8 +49,10 @@ Status check_neighbor(std::string_view key, const Fields& fields) {
 }
 
 Status check_route(std::string_view key, const Fields& fields) {
-  if (const auto parsed = parse_route_key(key); !parsed) return parsed.error();
-  return status_of(parse_route(fields));
+  const auto parsed = parse_route_key(key);
+  if (!parsed) return parsed.error();
+  const auto row = parse_route(fields);
+  return row ? check_families(parsed->prefix, row->hops) : row.error();
 }
 
 Status check_fdb(std::string_view key, const Fields& fields) {

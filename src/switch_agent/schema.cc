@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <numeric>
 #include <span>
 
 #include "rondo/dataplane/limits.h"
@@ -397,6 +398,22 @@ Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::stri
   return hop;
 }
 
+/// Linux before 6.12, Debian 12's among them, refuses a larger weight.
+constexpr std::uint64_t kKernelWeight = 255;
+
+/// Weights that the kernel does not take keep their proportion: exactly if their common divisor is large enough.
+void set_weights(std::vector<Hop>& hops, const std::vector<std::uint64_t>& weights) {
+  std::uint64_t most = *std::ranges::max_element(weights);
+  std::uint64_t divisor = 1;
+  if (most > kKernelWeight) divisor = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}, std::gcd<std::uint64_t, std::uint64_t>);
+  most /= divisor;
+  for (std::size_t i = 0; i < hops.size(); ++i) {
+    std::uint64_t weight = weights[i] / divisor;
+    if (most > kKernelWeight) weight = std::max<std::uint64_t>(1, (weight * kKernelWeight + most / 2) / most);
+    hops[i].weight = static_cast<std::uint16_t>(weight);
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Hop>> parse_hops(const Fields& fields) {
@@ -420,24 +437,20 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
     return failure(bad_field(field::kWeight.name, weights_text, "must have as many numbers as 'nexthop' has addresses"));
   }
   std::vector<Hop> hops;
+  std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < gateways.size(); ++i) {
     Result<Hop> hop = parse_hop(gateways[i], ports[i], weights.empty() ? std::string_view{} : weights[i]);
     if (!hop) return failure(hop.error());
     const auto same = std::ranges::find_if(hops, [&](const Hop& h) { return h.port == hop->port && h.gateway == hop->gateway; });
     if (same == hops.end()) {
+      sums.push_back(hop->weight);
       hops.push_back(std::move(*hop));
-    } else if (same->weight + hop->weight > field::kWeight.high) {
-      return failure(
-          bad_field(field::kWeight.name, weights_text, "sums to more than " + std::to_string(field::kWeight.high) + " for one next hop"));
     } else {
-      same->weight = static_cast<std::uint16_t>(same->weight + hop->weight);
+      sums[static_cast<std::size_t>(same - hops.begin())] += hop->weight;
     }
   }
+  set_weights(hops, sums);
   std::ranges::sort(hops);
-  if (hops.front().gateway.is_v6() != hops.back().gateway.is_v6() &&
-      std::ranges::any_of(hops, [&](const Hop& h) { return h.gateway.is_v6() != hops.front().gateway.is_v6(); })) {
-    return failure(bad_field(field::kNexthop.name, gateways_text, "mixes IPv4 and IPv6"));
-  }
   return hops;
 }
 
@@ -574,6 +587,13 @@ Result<RouteRow> read_route(const Fields& fields) {
 }
 
 }  // namespace
+
+Status check_families(const Prefix& prefix, const std::vector<Hop>& hops) {
+  const auto is_v4 = [](const Hop& hop) { return !hop.gateway.is_v6(); };
+  const auto hop = prefix.address.is_v6() ? std::ranges::find_if(hops, is_v4) : hops.end();
+  if (hop == hops.end()) return {};
+  return bad_field(field::kNexthop.name, hop->gateway.to_string(), "an IPv6 route cannot have an IPv4 next hop");
+}
 
 Result<RouteRow> parse_route(const Fields& fields) { return with_unknown_field(read_route(fields), "ROUTE_TABLE", fields); }
 

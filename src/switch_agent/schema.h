@@ -127,7 +127,8 @@ struct Hop {
   std::uint16_t weight = 1;
   friend auto operator<=>(const Hop&, const Hop&) = default;
 };
-/// Fields nexthop, ifname and weight: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway) pairs add their weights. Sorted.
+/// Fields nexthop, ifname and weight: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway) pairs add their weights, and
+/// weights that the kernel does not take are scaled. Sorted.
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
 /// NEXTHOP_GROUP_TABLE:<name>: the same fields.
 Result<std::vector<Hop>> parse_group(const Fields& fields);
@@ -154,5 +155,7 @@ struct RouteRow {
   bool not_ours = false;   // The route leads out of a management or loopback device, so it belongs to other software.
 };
 Result<RouteRow> parse_route(const Fields& fields);
+/// InvalidArgument for an IPv4 next hop of an IPv6 route, which the kernel refuses. An IPv4 route can have next hops of both families.
+Status check_families(const Prefix& prefix, const std::vector<Hop>& hops);
 
 }  // namespace rondo::switch_agent

@@ -111,15 +111,17 @@ inline constexpr FieldReference kLearned{.name = "learned",
 inline constexpr FieldReference kFamily{
     .name = "family", .type = "IPv4 or IPv6", .fallback = "that of the key", .help = "Must be the family of the key's address."};
 inline constexpr FieldReference kNexthop{
-    .name = "nexthop", .type = "addresses, separated by commas", .fallback = "none", .help = "The gateways, all IPv4 or all IPv6."};
+    .name = "nexthop", .type = "addresses, separated by commas", .fallback = "none", .help = "The gateways. An IPv4 route can have gateways of both families, an IPv6 route only IPv6 ones."};
 inline constexpr FieldReference kIfname{
     .name = "ifname", .type = "ports, separated by commas", .fallback = "none", .help = "The port of each gateway, in the same order."};
 inline constexpr FieldReference kWeight{.name = "weight",
-                                        .type = "1 to 255 each, separated by commas",
+                                        .type = "1 to 65535 each, separated by commas",
                                         .fallback = "1 each",
-                                        .help = "The weight of each gateway, in the same order. Weights of equal next hops are added.",
+                                        .help =
+                                            "The weight of each gateway, in the same order. Weights of equal next hops are added. If one is "
+                                            "above 255, all are scaled to 1 to 255, and keep their proportion.",
                                         .low = 1,
-                                        .high = 255};  // Kernels before 6.12, Debian 12's among them, refuse more.
+                                        .high = 65535};
 inline constexpr FieldReference kNexthopGroup{.name = "nexthop_group",
                                               .type = "key of NEXTHOP_GROUP_TABLE",
                                               .fallback = "none",

@@ -98,7 +98,7 @@ std::string Zebra::set_object(std::uint32_t id) {
     object.kind = Object::Kind::Group;
     for (std::uint64_t i = 0, count = random_.between(1, 4); i < count; ++i) {
       const std::uint32_t member = drawn_id(v6);
-      if (member != id || random_.chance(0.1)) object.members.emplace_back(member, static_cast<std::uint8_t>(random_.between(1, 3)));
+      if (member != id || random_.chance(0.1)) object.members.emplace_back(member, static_cast<std::uint16_t>(random_.between(1, 3)));
     }
     if (object.members.empty()) object.kind = Object::Kind::Gateway;
   }
@@ -111,7 +111,7 @@ std::string Zebra::users(std::uint32_t id) const {
   std::string bytes;
   std::set<std::uint32_t> names{id};
   for (const auto& [other, object] : objects_) {
-    if (std::ranges::find(object.members, id, &std::pair<std::uint32_t, std::uint8_t>::first) == object.members.end()) continue;
+    if (std::ranges::find(object.members, id, &std::pair<std::uint32_t, std::uint16_t>::first) == object.members.end()) continue;
     names.insert(other);
     bytes += message(other, object);
   }

@@ -60,7 +60,7 @@ class Zebra {
     bool v6 = false;
     std::uint64_t port = 0;  // kPorts: no such device.
     std::uint64_t host = 0;
-    std::vector<std::pair<std::uint32_t, std::uint8_t>> members = {};
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> members = {};
   };
   struct Route {
     std::uint8_t type = 0;
