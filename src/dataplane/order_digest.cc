@@ -54,6 +54,7 @@ void add(Digest& to, const GroupSet& group) {
 void add(Digest& to, const NexthopSet& nexthop) {
   to.add(std::uint64_t{nexthop.id.value()} << 32U | nexthop.port.value());
   to.add(nexthop.gateway);
+  if (nexthop.onlink) to.add(1);
 }
 void add(Digest& to, const NexthopDelete& nexthop) { to.add(nexthop.id.value()); }
 void add(Digest& to, const NeighborSet& neighbor) {

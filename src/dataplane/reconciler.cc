@@ -104,7 +104,7 @@ struct Reconciler::Known {
   bool meets(const NexthopSet& order) const {
     const auto found = nexthops.find(order.id);
     return found != nexthops.end() && found->second.entry.members.empty() && found->second.entry.gateway == order.gateway &&
-           found->second.entry.port == order.port;
+           found->second.entry.port == order.port && found->second.entry.onlink == order.onlink;
   }
   bool meets(const GroupSet& order) const {
     const auto found = nexthops.find(order.id);

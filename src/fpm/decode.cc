@@ -76,6 +76,7 @@ bool read_multipath(std::span<const std::byte> data, unsigned family, HopWeights
     if (!header || header->rtnh_len < sizeof(rtnexthop) || header->rtnh_len > data.size()) return false;
     Hop hop;
     hop.device = static_cast<std::uint32_t>(header->rtnh_ifindex);
+    hop.onlink = (header->rtnh_flags & RTNH_F_ONLINK) != 0;
     hop.weight = to_weight(header->rtnh_hops + (weights == HopWeights::MinusOne ? 1U : 0U));
     AttributeReader attributes{data.subspan(sizeof(rtnexthop), header->rtnh_len - sizeof(rtnexthop))};
     for (Attribute attribute; attributes.next(attribute);) {
@@ -137,6 +138,7 @@ Decoded::Kind decode_route(const Message& message, HopWeights weights, Decoded& 
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return Decoded::Kind::Skipped;
   route.prefix = {header->rtm_family == AF_INET6 ? IpAddress::v6({}) : IpAddress::v4(0), header->rtm_dst_len};
   Hop hop;
+  hop.onlink = (header->rtm_flags & RTNH_F_ONLINK) != 0;
   AttributeReader attributes = message.attributes(sizeof(rtmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     if (!read_route_attribute(attribute, header->rtm_family, weights, route, hop)) return Decoded::Kind::Malformed;
@@ -201,6 +203,7 @@ Decoded::Kind decode_nexthop(const Message& message, Decoded& decoded) {
   nexthop.too_many = false;
   nexthop.id = 0;
   nexthop.hop = {};
+  nexthop.hop.onlink = (header->nh_flags & RTNH_F_ONLINK) != 0;
   nexthop.members.clear();
   AttributeReader attributes = message.attributes(sizeof(nhmsg));
   for (Attribute attribute; attributes.next(attribute);) {

@@ -33,6 +33,7 @@ struct Hop {
   std::uint32_t device = 0;  // Interface index in zebra's namespace.
   bool has_gateway = false;
   bool encapsulated = false;
+  bool onlink = false;  // The device reaches the gateway without a subnet.
   std::uint16_t weight = 1;
   IpAddress gateway;
   friend bool operator==(const Hop&, const Hop&) = default;

@@ -12,7 +12,8 @@ std::uint64_t hash_of(const std::vector<Hop>& hops) noexcept {
   };
   for (const Hop& hop : hops) {
     mix(IpHash{}(hop.gateway));
-    mix(std::uint64_t{hop.device} << 32U | std::uint64_t{hop.weight} << 2U | (hop.has_gateway ? 1U : 0U) | (hop.encapsulated ? 2U : 0U));
+    mix(std::uint64_t{hop.device} << 32U | std::uint64_t{hop.weight} << 3U | (hop.has_gateway ? 1U : 0U) | (hop.encapsulated ? 2U : 0U) |
+        (hop.onlink ? 4U : 0U));
   }
   return hash * 0xc4ceb9fe1a85ec53U;
 }

@@ -41,16 +41,21 @@ std::uint32_t HopSets::find_or_add(std::vector<NamedHop> hops) {
   Set content;
   std::string name;
   bool weighted = false;
+  bool onlink = false;
   for (const NamedHop& hop : hops) {
     const std::string gateway = hop.gateway.to_string();
     append(content.gateways, gateway);
     append(content.devices, hop.device);
     append(content.weights, std::to_string(hop.weight));
     name.append(name.empty() ? "" : "+").append(gateway).append("@").append(hop.device);
+    append(content.onlinks, hop.onlink ? "true" : "false");
     if (hop.weight != 1) name.append("*").append(std::to_string(hop.weight));
+    if (hop.onlink) name.append("/onlink");
     weighted = weighted || hop.weight != 1;
+    onlink = onlink || hop.onlink;
   }
   if (!weighted) content.weights.clear();
+  if (!onlink) content.onlinks.clear();
   if (name.size() > kLongestName) name = digest(name);
   name = std::string{kOwned}.append(name);
   for (;; name += '\'') {  // Two contents with one digest.
@@ -68,7 +73,7 @@ std::uint32_t HopSets::find_or_add(std::vector<NamedHop> hops) {
 }
 
 bool HopSets::is_same(const Set& a, const Set& b) noexcept {
-  return a.gateways == b.gateways && a.devices == b.devices && a.weights == b.weights;
+  return a.gateways == b.gateways && a.devices == b.devices && a.weights == b.weights && a.onlinks == b.onlinks;
 }
 
 /// The content got a longer name in an earlier run, where another one had this name.
@@ -83,8 +88,7 @@ std::optional<std::uint32_t> HopSets::find_longer_name(const std::string& name, 
 Status HopSets::write(std::uint32_t set) {
   Set& one = sets_[set];
   if ((one.written && !one.lost) || !one.has_row) return {};
-  std::vector<Field> fields{{"nexthop", one.gateways}, {"ifname", one.devices}};
-  if (!one.weights.empty()) fields.push_back({"weight", one.weights});
+  const std::vector<Field> fields = fields_of(one);
   if (one.changed) {  // The row may have further fields.
     if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
     own_deletes_.note(one.name, now_);
@@ -143,9 +147,17 @@ bool HopSets::has_row(std::string_view name) const {
   return known != by_name_.end() && sets_[known->second].written;
 }
 
+std::vector<Field> HopSets::fields_of(const Set& set) {
+  std::vector<Field> fields{{"nexthop", set.gateways}, {"ifname", set.devices}};
+  if (!set.weights.empty()) fields.push_back({"weight", set.weights});
+  if (!set.onlinks.empty()) fields.push_back({"onlink", set.onlinks});
+  return fields;
+}
+
 bool HopSets::is_as_written(const Set& set, const Fields& fields) {
-  return fields.size() == (set.weights.empty() ? 2 : 3) && fields.find("nexthop") == set.gateways && fields.find("ifname") == set.devices &&
-         fields.find("weight").value_or("") == set.weights;
+  const std::vector<Field> written = fields_of(set);
+  return fields.size() == written.size() &&
+         std::ranges::all_of(written, [&fields](const Field& field) { return fields.find(field.name) == field.value; });
 }
 
 void HopSets::read(const Record& row) {
@@ -162,6 +174,7 @@ void HopSets::read(const Record& row) {
     known.gateways = fields.find("nexthop").value_or("");
     known.devices = fields.find("ifname").value_or("");
     known.weights = fields.find("weight").value_or("");
+    known.onlinks = fields.find("onlink").value_or("");
     known.has_row = true;
   }
   if (!known.has_row) return;  // The name of what routes wait for.

@@ -30,6 +30,7 @@ struct NamedHop {
   IpAddress gateway;
   std::string device;
   std::uint16_t weight = 1;
+  bool onlink = false;
   friend auto operator<=>(const NamedHop&, const NamedHop&) = default;
 };
 
@@ -102,6 +103,7 @@ class HopSets {
     std::string gateways;
     std::string devices;
     std::string weights;  // Empty: 1 each.
+    std::string onlinks;  // Empty: false each.
     std::uint32_t references = 0;
     std::uint32_t holders = 0;
     bool has_row = false;  // The table should have a row.
@@ -118,6 +120,7 @@ class HopSets {
   std::optional<std::uint32_t> find_longer_name(const std::string& name, const Set& content) const;
   void note_unused(std::uint32_t set);
   static bool is_same(const Set& a, const Set& b) noexcept;
+  static std::vector<Field> fields_of(const Set& set);
   static bool is_as_written(const Set& set, const Fields& fields);
   void differs(std::uint32_t set, bool changed);
   void settle_removed();

@@ -98,6 +98,10 @@ std::uint32_t RouteBook::find_or_add(std::uint16_t vrf, const Prefix& prefix) {
   });
 }
 
+std::string RouteBook::source_text(Sources::Number source) const {
+  return source == Sources::kNone ? std::string{} : sources_.address(source).to_string();
+}
+
 std::string RouteBook::key_of(const Route& route) const {
   const std::string prefix = route.prefix.to_string();
   return route.vrf == VrfSlots::kDefault ? prefix : vrfs_.name(route.vrf) + ":" + prefix;
@@ -184,6 +188,19 @@ void RouteBook::take_hops(Route& route, const RouteChange& change) {
   set_lack(route, Lack::Room);
 }
 
+void RouteBook::set_source(Route& route, const IpAddress& source) {
+  if (sources_.address(route.source) == source) return;
+  sources_.release(route.source);
+  route.source = source == IpAddress{} ? Sources::kNone : sources_.refer(source);
+  if (sources_.address(route.source) != source) leave_out();
+}
+
+void RouteBook::set_written_source(Route& route, Sources::Number source) {
+  sources_.refer(source);
+  sources_.release(route.written_source);
+  route.written_source = source;
+}
+
 void RouteBook::leave_out() {
   skip(Skip::Full);
   ++left_out_;
@@ -192,7 +209,8 @@ void RouteBook::leave_out() {
 bool RouteBook::wants_resend() const noexcept {
   const auto has_room = [](std::size_t used, std::size_t max) { return max - std::min(used, max) > max / 16; };
   return left_out_ > 0 && has_room(routes_.live(), options_.routes_max) && has_room(nexthops_.size(), options_.nexthops_max) &&
-         has_room(lists_.size(), options_.nexthops_max) && has_room(members_.used(), members_.max());
+         has_room(lists_.size(), options_.nexthops_max) && has_room(members_.used(), members_.max()) &&
+         has_room(sources_.used(), limits::kFpmSources);
 }
 
 void RouteBook::apply(const RouteChange& change) {
@@ -214,6 +232,8 @@ void RouteBook::apply(const RouteChange& change) {
   vrfs_.hear(vrf, change.protocol);
   route.nexthop = change.way == Way::Unicast ? change.nexthop : 0;
   drop_hops(route);
+  set_source(route, change.way == Way::Unicast ? change.source : IpAddress{});
+  if (change.has_metrics) skip(Skip::Metrics);
   set_unanswered(route, options_.answers);
   if (change.way == Way::Unicast && change.nexthop == 0) take_hops(route, change);
   if (change.way == Way::Unreachable || change.way == Way::Prohibit) ++figures_.rejects_as_blackholes;
@@ -275,15 +295,16 @@ RouteBook::Target RouteBook::target_of_hops(const std::vector<Hop>& hops) {
   std::vector<NamedHop> named;
   Skip unusable = Skip::NoGateway;
   for (const Hop& hop : hops) {
-    if (hop.encapsulated || !hop.has_gateway) {
+    if (hop.encapsulated || (!hop.has_gateway && hop.device == 0)) {
       if (hop.encapsulated) unusable = Skip::Encapsulated;
       continue;
     }
     std::string device = options_.device_name ? options_.device_name(hop.device) : std::string{};
     if (device.empty()) return waits_for_device(hop.device);
-    named.push_back({hop.gateway, std::move(device), hop.weight});
+    named.push_back({hop.gateway, std::move(device), hop.weight, hop.onlink});
   }
   if (named.empty()) return {.kind = Target::Kind::Unusable, .set = HopSets::kNone, .why = unusable};
+  if (named.size() < hops.size()) skip(unusable);
   return {.kind = Target::Kind::Set, .set = sets_.find_or_add(std::move(named))};
 }
 
@@ -340,9 +361,12 @@ Status RouteBook::set_row(std::uint32_t place, const Target& target) {
   const std::string_view group = sets_.name(target.set);
   const std::string protocol = protocol_name(route.protocol);
   const bool black = route.way != Way::Unicast || group == "fpm:blackhole";
-  std::array<Field, 3> fields{Field{"nexthop_group", group}, Field{"protocol", protocol}, Field{"blackhole", black ? "true" : "false"}};
-  // Most rows never have the third field; a row that had it needs its other value.
-  const std::size_t count = black || (route.black && !route.differs) ? 3 : 2;
+  std::array<Field, 4> fields{Field{"nexthop_group", group}, Field{"protocol", protocol}, {}, {}};
+  // Most rows never have the other fields; a row that had one needs its other value.
+  std::size_t count = 2;
+  if (black || (route.black && !route.differs)) fields[count++] = {"blackhole", black ? "true" : "false"};
+  const std::string source = source_text(route.source);
+  if (route.source != Sources::kNone || (route.written_source != Sources::kNone && !route.differs)) fields[count++] = {"prefsrc", source};
   if (route.differs) {
     if (Status status = store_.write(options_.routes, Change::remove(key), set_ended(place)); !status.ok()) return status;
     own_deletes_.note(key, now_);
@@ -356,6 +380,7 @@ Status RouteBook::set_row(std::uint32_t place, const Target& target) {
   route.written_protocol = route.protocol;
   route.loss = losses_;
   route.black = black;
+  set_written_source(route, route.source);
   route.differs = false;
   route.reading = reading_;
   if (!conflicts_.empty()) conflicts_.erase(place);
@@ -374,12 +399,14 @@ Status RouteBook::delete_row(std::uint32_t place) {
   sets_.release(route.written);
   route.written = HopSets::kNone;
   route.black = route.differs = false;
+  set_written_source(route, Sources::kNone);
   return {};
 }
 
 void RouteBook::forget(std::uint32_t place) {
   Route& route = routes_[place];
   note_waiting(route, false);
+  set_source(route, {});
   if (route.session != session_) {
     --stale_;
     vrfs_.remove_stale(route.vrf, route.protocol);
@@ -406,7 +433,8 @@ Status RouteBook::write_route(std::uint32_t place) {
     return delete_row(place);
   }
   note_waiting(route, target.kind == Target::Kind::Waits);
-  if (route.written == target.set && route.written_protocol == route.protocol && route.loss == losses_ && !route.differs) {
+  if (route.written == target.set && route.written_protocol == route.protocol && route.written_source == route.source &&
+      route.loss == losses_ && !route.differs) {
     ++figures_.unchanged;
   } else if (Status status = set_row(place, target); !status.ok()) {
     return status;
@@ -446,7 +474,7 @@ void RouteBook::take_programmed(std::size_t most, const IsProgrammed& is_program
 bool RouteBook::is_there(std::uint32_t place, const IsProgrammed& is_programmed) const {
   const Route& route = routes_[place];
   return route.written != HopSets::kNone && !order_.contains(place) &&
-         is_programmed(vrfs_.name(route.vrf), route.prefix, sets_.name(route.written), route.black);
+         is_programmed(vrfs_.name(route.vrf), route.prefix, sets_.name(route.written), route.black, sources_.address(route.written_source));
 }
 
 bool RouteBook::count_absent(std::size_t most, const IsProgrammed& is_programmed, Absent& absent) const {

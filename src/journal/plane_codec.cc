@@ -12,6 +12,9 @@ namespace {
 
 enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5, Device = 6, Fdb = 7 };
 
+/// Beside the port of a next hop, which has 32 bits.
+constexpr std::uint64_t kOnlink = std::uint64_t{1} << 32U;
+
 constexpr std::size_t kAddressBytes = 17;  // Includes its length.
 
 void put(Encoder& to, const IpAddress& address) noexcept {
@@ -117,7 +120,7 @@ std::size_t bound_of(std::span<const DeleteOrder> deletes) noexcept {
 
 void encode(Encoder& to, const NexthopEntry& nexthop) noexcept {
   to.number(nexthop.id.value());
-  to.number(nexthop.port.value());
+  to.number(nexthop.port.value() | (nexthop.onlink ? kOnlink : 0U));
   put(to, nexthop.gateway);
   to.number(nexthop.members.size());
   for (const GroupMember& member : nexthop.members) {
@@ -134,7 +137,9 @@ void encode(Encoder& to, std::span<const DeleteOrder> deletes) noexcept {
 NexthopEntry read_nexthop(Decoder& from) {
   NexthopEntry nexthop;
   nexthop.id = NexthopId{number32(from)};
-  nexthop.port = IfIndex{number32(from)};
+  const std::uint64_t port = from.number();
+  nexthop.port = IfIndex{static_cast<std::uint32_t>(port)};
+  nexthop.onlink = (port & kOnlink) != 0;
   nexthop.gateway = read_address(from);
   const std::uint64_t members = from.number();
   for (std::uint64_t i = 0; i < members && from.ok(); ++i) {

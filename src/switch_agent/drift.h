@@ -18,6 +18,7 @@
 
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
+#include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
 
@@ -149,7 +150,7 @@ struct NexthopLook {
   std::vector<NexthopEntry> actual;  // By number.
   std::vector<bool> wanted;
   std::size_t next_actual = 0;
-  std::optional<std::pair<std::string, IpAddress>> after_nexthop;
+  std::optional<HopKey> after_nexthop;
   std::optional<std::pair<std::string, std::string>> after_group;
   bool walked_nexthops = false;
   bool walked = false;

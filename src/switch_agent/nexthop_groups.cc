@@ -51,7 +51,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
   provide(kSetKnown, [this](std::string_view name) { return sets_.contains(name); });
   provide(kNeighborUnused, [this](std::string_view name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
-    return !parsed || !nexthops_.contains({parsed->port, parsed->address});
+    return !parsed || !is_used(*parsed);
   });
   runtime.explain(kNeighborUnused, [this](std::string_view name) { return FactOrigin{"", "", users_of(name)}; });
   observe(kNeighbor, [this](std::string_view name, bool begins) {
@@ -133,7 +133,7 @@ void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
   const std::vector<Member> before = std::move(group.members);
   group.members.clear();
   for (const Hop& hop : hops) {
-    Nexthop& nexthop = nexthop_at({hop.port, hop.gateway});
+    Nexthop& nexthop = nexthop_at({hop.port, hop.gateway, hop.onlink});
     nexthop.users.insert(&group);
     nexthop.resolved = nexthop.resolved || holds({kNeighbor, neighbor_key(hop.port, hop.gateway)});
     group.members.push_back({&nexthop, hop.weight});
@@ -206,7 +206,7 @@ NexthopGroups::Nexthop& NexthopGroups::nexthop_at(const HopKey& key) {
   if (first) {
     it->second.key = key;
     it->second.id = number_of_nexthop(key);
-    withdraw({kNeighborUnused, neighbor_key(key.first, key.second)});
+    withdraw({kNeighborUnused, neighbor_key(key.port, key.gateway)});
   }
   return it->second;
 }
@@ -219,7 +219,7 @@ void NexthopGroups::ask(Nexthop& nexthop) {
   if (!nexthop.resolved || !has_port(nexthop.key)) return;
   nexthop.asking = true;
   nexthop.ordered = true;
-  program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first), !nexthop.made},
+  program(programmer_, order_of(nexthop),
           [this, key = nexthop.key](const Status& status) { answered(key, status); });
 }
 
@@ -239,7 +239,7 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   if (!believed) ask(nexthop);
   if (nexthop.asking) return;
   nexthop.present = believed && status.ok();
-  const std::string trouble = key.second.is_v6() ? ipv6_trouble(status, key.first, ports_.mtu(key.first)) : std::string{};
+  const std::string trouble = key.gateway.is_v6() ? ipv6_trouble(status, key.port, ports_.mtu(key.port)) : std::string{};
   nexthop.failure = trouble.empty() ? status : status.with_context(trouble);
   const unsigned refusals = nexthop.refusals.note(trouble.empty() ? status : Status{});
   nexthop.refused = believed && !status.ok() && !is_passing(status) && trouble.empty();
@@ -252,12 +252,16 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   for (Group* group : users) refresh(*group);  // This may delete the next hop.
 }
 
+NexthopSet NexthopGroups::order_of(const Nexthop& nexthop) const {
+  return {nexthop.id, nexthop.key.gateway, ports_.find(nexthop.key.port), !nexthop.made, nexthop.key.onlink};
+}
+
 /// True if the next hop is absent although every fact it needs holds, so that a retry may help.
 bool NexthopGroups::may_come(const Nexthop& nexthop) const { return nexthop.resolved && !nexthop.refused && has_port(nexthop.key); }
 
 /// True if the port of a next hop is usable for its family.
 bool NexthopGroups::has_port(const HopKey& key) const {
-  return holds({kCarrier, key.first}) && (!key.second.is_v6() || holds({kIpv6, key.first}));
+  return holds({kCarrier, key.port}) && (!key.gateway.is_v6() || holds({kIpv6, key.port}));
 }
 
 void NexthopGroups::leave(Nexthop& nexthop, Group& group) {
@@ -270,7 +274,7 @@ void NexthopGroups::drop(Nexthop& nexthop) {
   const NexthopId id = nexthop.id;
   const bool ordered = nexthop.ordered;
   nexthops_.erase(key);
-  announce({kNeighborUnused, neighbor_key(key.first, key.second)});
+  if (!is_used({key.port, key.gateway})) announce({kNeighborUnused, neighbor_key(key.port, key.gateway)});
   if (ordered) {
     delete_object(id);  // Delete it even if we believe that it is absent: the order is cheap, and a leaked object would stay.
   } else {
@@ -459,7 +463,7 @@ void NexthopGroups::settle_group(Group& group, const Outcome& outcome) {
 // --- ports and time
 
 void NexthopGroups::carrier(std::string_view port, bool up) {
-  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+  for (auto it = nexthops_.lower_bound({std::string{port}}); it != nexthops_.end() && it->first.port == port; ++it) {
     Nexthop& nexthop = it->second;
     if (!up) {
       lost(nexthop);
@@ -473,9 +477,9 @@ void NexthopGroups::carrier(std::string_view port, bool up) {
 /// effect on groups and routes as the loss of the carrier. If the data plane refuses that, the audit finds them.
 void NexthopGroups::ipv6(std::string_view port, bool begins) {
   const bool has_carrier = holds({kCarrier, std::string{port}});  // Without it the kernel has dropped them.
-  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+  for (auto it = nexthops_.lower_bound({std::string{port}}); it != nexthops_.end() && it->first.port == port; ++it) {
     Nexthop& nexthop = it->second;
-    if (!it->first.second.is_v6()) continue;
+    if (!it->first.gateway.is_v6()) continue;
     if (!begins && has_carrier && (nexthop.present || nexthop.asking)) {
       lost(nexthop);
       program(programmer_, NexthopDelete{nexthop.id}, [](const Status&) {});

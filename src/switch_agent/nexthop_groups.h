@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -90,7 +91,6 @@ class NexthopGroups final : public Orch {
   }
 
  private:
-  using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
   struct Group;
   /// Compares by number, not by address: orders must be given in the same order in every run.
   struct ById {
@@ -153,6 +153,7 @@ class NexthopGroups final : public Orch {
   void set_members(Group& group, const std::vector<Hop>& hops);
 
   Nexthop& nexthop_at(const HopKey& key);
+  NexthopSet order_of(const Nexthop& nexthop) const;
   void ask(Nexthop& nexthop);
   void answered(const HopKey& key, const Status& status);
   void leave(Nexthop& nexthop, Group& group);
@@ -186,6 +187,11 @@ class NexthopGroups final : public Orch {
   static std::size_t tally_of(FactKind kind);
   void count(Group& group, PlaneState state);
 
+  /// True if a next hop needs this neighbour.
+  bool is_used(const NeighborKey& neighbor) const {
+    const auto it = nexthops_.lower_bound({neighbor.port, neighbor.address});
+    return it != nexthops_.end() && it->first.port == neighbor.port && it->first.gateway == neighbor.address;
+  }
   std::optional<Fact> missing_neighbor(const std::vector<Hop>& hops);
   void forget_what_is_not_lacking();
   void expect(const std::string& neighbor);
@@ -217,7 +223,7 @@ class NexthopGroups final : public Orch {
   std::uint32_t next_nexthop_id_ = numbers_.nexthops;
   std::set<std::uint32_t> group_ids_;                                 // Numbers of the groups in groups_.
   std::set<std::uint32_t> taken_ids_;                                 // Numbers that an earlier run or another program has used.
-  std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
+  std::map<std::tuple<IfIndex, IpAddress, bool>, NexthopId> left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same groups, by number.
   /// By missing neighbour: the facts of rows that are parked on another neighbour, but for which this one suffices. Some entries may be

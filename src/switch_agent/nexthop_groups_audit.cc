@@ -16,7 +16,7 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
 }
 
 std::string words_of(const NexthopEntry& entry) {
-  return entry.members.empty() ? to_string(NexthopSet{entry.id, entry.gateway, entry.port})
+  return entry.members.empty() ? to_string(NexthopSet{entry.id, entry.gateway, entry.port, false, entry.onlink})
                                : to_string(GroupSet{.id = entry.id, .members = entry.members});
 }
 
@@ -63,8 +63,9 @@ void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings&
   if (nexthop.asking || (!nexthop.present && actual == nullptr && !was_refused_in_use(nexthop))) return;
   // Perhaps it is of an earlier run: the kernel would delete its routes with it.
   if (!nexthop.present && actual != nullptr && !findings.with_unwanted()) return;
-  const NexthopSet wanted{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)};
-  const bool is_same = actual != nullptr && actual->members.empty() && actual->gateway == wanted.gateway && actual->port == wanted.port;
+  const NexthopSet wanted = order_of(nexthop);
+  const bool is_same = actual != nullptr && actual->members.empty() && actual->gateway == wanted.gateway && actual->port == wanted.port &&
+                       actual->onlink == wanted.onlink;
   if (nexthop.present && is_same) return;
   const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
   findings.add(kind, NexthopDelete{nexthop.id}, [&] {
@@ -87,7 +88,7 @@ bool NexthopGroups::was_lost(const Group& group) const {
 
 /// True if it was refused permanently while a group that was already present needs it: the obstacle may have gone.
 bool NexthopGroups::was_refused_in_use(const Nexthop& nexthop) const {
-  return nexthop.refused && holds({kCarrier, nexthop.key.first}) &&
+  return nexthop.refused && holds({kCarrier, nexthop.key.port}) &&
          std::ranges::any_of(nexthop.users, [this](const Group* group) { return was_lost(*group); });
 }
 
@@ -116,7 +117,7 @@ void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& fin
 }
 
 void NexthopGroups::add_objects_on(std::string_view port, std::vector<DeleteOrder>& objects) const {
-  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+  for (auto it = nexthops_.lower_bound({std::string{port}}); it != nexthops_.end() && it->first.port == port; ++it) {
     if (it->second.ordered) objects.emplace_back(NexthopDelete{it->second.id});
   }
 }

@@ -60,7 +60,7 @@ void NexthopGroups::expect(const std::string& neighbor) {
 void NexthopGroups::give_up_expected() {
   std::erase_if(overdue_, [this](const std::string& name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
-    return parsed && !nexthops_.contains({parsed->port, parsed->address}) && !is_awaited({kNeighbor, name});
+    return parsed && !is_used(*parsed) && !is_awaited({kNeighbor, name});
   });
   const Instant now = runtime().scheduler().now();
   Instant next = Instant::never();
@@ -102,9 +102,12 @@ void NexthopGroups::neighbor_came(std::string_view name) {
     for (const std::string& other : parked_on) AskAgain::rows_that_wait_for(*this, {kNeighbor, other});
   }
   const Result<NeighborKey> parsed = parse_neighbor_key(name);
-  const auto it = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
-  if (it == nexthops_.end() || std::exchange(it->second.resolved, true)) return;
-  if (!it->second.present && !it->second.asking) ask(it->second);
+  if (!parsed) return;
+  for (const bool onlink : {false, true}) {
+    const auto it = nexthops_.find({parsed->port, parsed->address, onlink});
+    if (it == nexthops_.end() || std::exchange(it->second.resolved, true)) continue;
+    if (!it->second.present && !it->second.asking) ask(it->second);
+  }
 }
 
 }  // namespace rondo::switch_agent

@@ -44,7 +44,7 @@ void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
   for (const NexthopEntry& entry : left) {
     taken_ids_.insert(entry.id.value());
     if (entry.members.empty()) {
-      left_nexthops_.emplace(std::pair{entry.port, entry.gateway}, entry.id);
+      left_nexthops_.emplace(std::tuple{entry.port, entry.gateway, entry.onlink}, entry.id);
       continue;
     }
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
@@ -62,7 +62,7 @@ void NexthopGroups::end_adoption() {
 }
 
 NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
-  const auto left = left_nexthops_.find({ports_.find(key.first), key.second});
+  const auto left = left_nexthops_.find({ports_.find(key.port), key.gateway, key.onlink});
   if (left == left_nexthops_.end()) return NexthopId{take_id(free_nexthop_ids_, next_nexthop_id_, taken_ids_)};
   const NexthopId id = left->second;
   left_nexthops_.erase(left);
@@ -87,7 +87,7 @@ NexthopId NexthopGroups::number_of_group(const Fact& fact, const std::vector<Hop
   if (!left_groups_.empty()) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const Hop& hop : hops) {
-      if (holds({kCarrier, hop.port})) members.emplace_back(nexthop_at({hop.port, hop.gateway}).id.value(), hop.weight);
+      if (holds({kCarrier, hop.port})) members.emplace_back(nexthop_at({hop.port, hop.gateway, hop.onlink}).id.value(), hop.weight);
     }
     std::ranges::sort(members);
     if (const auto left = left_groups_.find(members); left != left_groups_.end()) {

@@ -17,7 +17,7 @@ RowInPlane NexthopGroups::state_of_row(FactKind kind, std::string_view name) con
   RowInPlane in{PlaneState::Pending, state_of(fact), {}};
   if (group.asking || group.deleting) return in;
   for (const Member& member : group.members) {
-    const auto& [port, gateway] = member.nexthop->key;
+    const auto& [port, gateway, onlink] = member.nexthop->key;
     Fact lacks{kCarrier, port};
     if (holds(lacks) && gateway.is_v6()) lacks = {kIpv6, port};
     if (holds(lacks) || std::ranges::find(in.facts, lacks) != in.facts.end()) continue;
@@ -29,7 +29,7 @@ RowInPlane NexthopGroups::state_of_row(FactKind kind, std::string_view name) con
 
 std::string NexthopGroups::users_of(std::string_view neighbor) const {
   const Result<NeighborKey> parsed = parse_neighbor_key(neighbor);
-  const auto nexthop = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
+  const auto nexthop = parsed && is_used(*parsed) ? nexthops_.lower_bound({parsed->port, parsed->address}) : nexthops_.end();
   if (nexthop == nexthops_.end() || nexthop->second.users.empty()) return "an order for its next hop is under way";
   const std::set<Group*, ById>& users = nexthop->second.users;
   const std::string others = users.size() == 1 ? "" : ", and " + std::to_string(users.size() - 1) + " more,";
@@ -43,7 +43,7 @@ std::string NexthopGroups::state_of(const Fact& fact) const {
   std::string note;
   for (const Member& member : it->second.members) {
     if (member.nexthop->present) continue;
-    const auto& [port, gateway] = member.nexthop->key;
+    const auto& [port, gateway, onlink] = member.nexthop->key;
     note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
     if (!holds({kDevice, port})) {
       note.append("there is no such device");
@@ -73,7 +73,7 @@ NexthopGroups::LeftOut NexthopGroups::left_out() const {
     if (std::ranges::none_of(nexthop.users, [](const Group* group) { return group->counted == PlaneState::Installed; })) continue;
     std::size_t& count = nexthop.resolved ? all.refused : all.unresolved;
     if (count++ != 0) continue;
-    std::string words = key.second.to_string() + " on " + key.first;
+    std::string words = key.gateway.to_string() + " on " + key.port;
     if (!nexthop.resolved) {
       all.first_unresolved = std::move(words);
     } else {
@@ -98,14 +98,14 @@ void NexthopGroups::count(Group& group, PlaneState state) {
 
 void NexthopGroups::for_each_port(const std::function<bool(std::string_view port)>& visit) const {
   for (auto it = nexthops_.begin(); it != nexthops_.end();) {
-    const std::string& port = it->first.first;
+    const std::string& port = it->first.port;
     if (!visit(port)) return;
-    it = nexthops_.lower_bound({port + '\0', IpAddress{}});
+    it = nexthops_.lower_bound({port + '\0'});
   }
 }
 
 void NexthopGroups::for_each_withdrawn(std::string_view port, const std::function<bool(const Fact& fact)>& visit) const {
-  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+  for (auto it = nexthops_.lower_bound({std::string{port}}); it != nexthops_.end() && it->first.port == port; ++it) {
     for (const Group* const group : it->second.users) {
       if (group->counted == PlaneState::Withdrawn && !visit(group->fact)) return;
     }

@@ -19,11 +19,12 @@ bool is_name_at(std::string_view text, std::size_t at) {
   return at + kNameLength == text.size() || !is_of_name(text[at + kNameLength]);
 }
 
-/// A next hop at the beginning of a text: ADDRESS@PORT*WEIGHT. Its parts are views; an empty 'address' means that there is none.
+/// A next hop at the beginning of a text: ADDRESS@PORT*WEIGHT[/onlink]. Its parts are views; an empty 'address' means that there is none.
 struct NextHop {
   std::string_view address;
   std::string_view port;
   std::string_view weight;
+  bool onlink = false;
   std::size_t end = 0;
 };
 
@@ -38,7 +39,13 @@ NextHop next_hop_at(std::string_view text, std::size_t at) {
   if (star == sign + 1 || star == text.size() || text[star] != '*') return {};
   const std::size_t end = past(star + 1, is_digit);
   if (end == star + 1) return {};
-  return {text.substr(at, sign - at), text.substr(sign + 1, star - sign - 1), text.substr(star + 1, end - star - 1), end};
+  constexpr std::string_view kOnlink = "/onlink";
+  const bool onlink = text.substr(end).starts_with(kOnlink);
+  return {.address = text.substr(at, sign - at),
+          .port = text.substr(sign + 1, star - sign - 1),
+          .weight = text.substr(star + 1, end - star - 1),
+          .onlink = onlink,
+          .end = onlink ? end + kOnlink.size() : end};
 }
 
 }  // namespace
@@ -70,6 +77,7 @@ std::string plain_names(std::string_view text) {
     if (from != at) out += ", ";
     out.append(hop.address).append(" on ").append(hop.port);
     if (hop.weight != "1") out.append(" (weight ").append(hop.weight).append(")");
+    if (hop.onlink) out += " (onlink)";
     at = hop.end;
     after_hop = true;
   }

@@ -379,13 +379,16 @@ Result<NeighborRow> parse_neighbor(const NeighborKey& key, const Fields& fields)
 
 namespace {
 
-Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::string_view weight) {
+Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::string_view weight, std::string_view onlink) {
   Hop hop;
   const Result<IpAddress> address = IpAddress::parse(gateway);
   if (!address) return failure(bad_field(field::kNexthop.name, gateway, "is not an address"));
   hop.gateway = *address;
   if (Status name = check_port_name(port); !name.ok()) return failure(bad_field(field::kIfname.name, port, "is not a port name"));
   hop.port = std::string{port};
+  if (!onlink.empty() && onlink != "true" && onlink != "false")
+    return failure(bad_field(field::kOnlink.name, onlink, "must be 'true' or 'false'"));
+  hop.onlink = onlink == "true";
   if (weight.empty()) return hop;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), value);
@@ -420,9 +423,11 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   const std::string_view gateways_text = fields.find(field::kNexthop.name).value_or("");
   const std::string_view ports_text = fields.find(field::kIfname.name).value_or("");
   const std::string_view weights_text = fields.find(field::kWeight.name).value_or("");
+  const std::string_view onlinks_text = fields.find(field::kOnlink.name).value_or("");
   const auto gateways = split(gateways_text, ',');
   const auto ports = split(ports_text, ',');
   const auto weights = split(weights_text, ',');
+  const auto onlinks = split(onlinks_text, ',');
   if (gateways.empty()) return failure(StatusCode::InvalidArgument, "field 'nexthop' is missing or empty");
   if (gateways.size() > limits::kGroupMembers) {
     return failure(bad_field(field::kNexthop.name, gateways_text,
@@ -436,12 +441,17 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   if (!weights.empty() && weights.size() != gateways.size()) {
     return failure(bad_field(field::kWeight.name, weights_text, "must have as many numbers as 'nexthop' has addresses"));
   }
+  if (!onlinks.empty() && onlinks.size() != gateways.size()) {
+    return failure(bad_field(field::kOnlink.name, onlinks_text, "must have as many values as 'nexthop' has addresses"));
+  }
   std::vector<Hop> hops;
   std::vector<std::uint64_t> sums;
   for (std::size_t i = 0; i < gateways.size(); ++i) {
-    Result<Hop> hop = parse_hop(gateways[i], ports[i], weights.empty() ? std::string_view{} : weights[i]);
+    Result<Hop> hop = parse_hop(gateways[i], ports[i], weights.empty() ? std::string_view{} : weights[i],
+                                onlinks.empty() ? std::string_view{} : onlinks[i]);
     if (!hop) return failure(hop.error());
-    const auto same = std::ranges::find_if(hops, [&](const Hop& h) { return h.port == hop->port && h.gateway == hop->gateway; });
+    const auto same = std::ranges::find_if(
+        hops, [&](const Hop& h) { return h.port == hop->port && h.gateway == hop->gateway && h.onlink == hop->onlink; });
     if (same == hops.end()) {
       sums.push_back(hop->weight);
       hops.push_back(std::move(*hop));
@@ -456,11 +466,16 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
 
 Result<std::vector<Hop>> parse_group(const Fields& fields) { return with_unknown_field(parse_hops(fields), "NEXTHOP_GROUP_TABLE", fields); }
 
+namespace {
+constexpr std::string_view kOnlinkMark = "/onlink";
+}  // namespace
+
 std::string name_of(const std::vector<Hop>& hops) {
   std::string name;
   for (const Hop& hop : hops) {
     if (!name.empty()) name += '+';
     name.append(hop.gateway.to_string()).append("@").append(hop.port).append("*").append(std::to_string(hop.weight));
+    if (hop.onlink) name.append(kOnlinkMark);
   }
   return name;
 }
@@ -469,13 +484,17 @@ Record set_row(const std::vector<Hop>& hops) {
   std::string gateways;
   std::string ports;
   std::string weights;
+  std::string onlinks;
   for (const Hop& hop : hops) {
     const char* const comma = gateways.empty() ? "" : ",";
     gateways.append(comma).append(hop.gateway.to_string());
     ports.append(comma).append(hop.port);
     weights.append(comma).append(std::to_string(hop.weight));
+    onlinks.append(comma).append(hop.onlink ? "true" : "false");
   }
-  return Record::make(name_of(hops), {{field::kNexthop.name, gateways}, {field::kIfname.name, ports}, {field::kWeight.name, weights}});
+  std::vector<Field> fields{{field::kNexthop.name, gateways}, {field::kIfname.name, ports}, {field::kWeight.name, weights}};
+  if (std::ranges::any_of(hops, &Hop::onlink)) fields.push_back({field::kOnlink.name, onlinks});
+  return Record::make(name_of(hops), std::span<const Field>{fields});
 }
 
 Result<std::vector<Hop>> parse_set_name(std::string_view name) {
@@ -483,12 +502,13 @@ Result<std::vector<Hop>> parse_set_name(std::string_view name) {
   for (const std::string_view part : split(name, '+')) {
     const std::size_t at = std::min(part.find('@'), part.size());
     const std::size_t star = std::min(part.find('*', at), part.size());
+    const std::size_t end = part.ends_with(kOnlinkMark) ? part.size() - kOnlinkMark.size() : part.size();
     Result<Hop> hop = parse_hop(part.substr(0, at), part.substr(std::min(at + 1, star), star - std::min(at + 1, star)),
-                                part.substr(std::min(star + 1, part.size())));
+                                part.substr(std::min(star + 1, end), end - std::min(star + 1, end)), end == part.size() ? "" : "true");
     if (!hop) return failure(hop.error());
     hops.push_back(std::move(*hop));
   }
-  if (hops.empty() || name_of(hops) != name) return failure(StatusCode::InvalidArgument, "the key is not a list ADDRESS@PORT*WEIGHT+...");
+  if (hops.empty() || name_of(hops) != name) return failure(StatusCode::InvalidArgument, "the key is not a list ADDRESS@PORT*WEIGHT[/onlink]+...");
   return hops;
 }
 

@@ -125,14 +125,22 @@ struct Hop {
   std::string port;
   IpAddress gateway;
   std::uint16_t weight = 1;
+  bool onlink = false;
   friend auto operator<=>(const Hop&, const Hop&) = default;
 };
-/// Fields nexthop, ifname and weight: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway) pairs add their weights, and
+/// What identifies a next hop in the data plane.
+struct HopKey {
+  std::string port;
+  IpAddress gateway{};
+  bool onlink = false;
+  friend auto operator<=>(const HopKey&, const HopKey&) = default;
+};
+/// Fields nexthop, ifname, weight and onlink: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway, onlink) add their weights, and
 /// weights that the kernel does not take are scaled. Sorted.
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
 /// NEXTHOP_GROUP_TABLE:<name>: the same fields.
 Result<std::vector<Hop>> parse_group(const Fields& fields);
-/// One text per set of next hops, independent of their order: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2".
+/// One text per set of next hops, independent of their order: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2/onlink".
 std::string name_of(const std::vector<Hop>& hops);
 /// The row of NEXTHOP_SET for these next hops: name_of() and the fields that parse_hops() reads.
 Record set_row(const std::vector<Hop>& hops);
@@ -151,7 +159,7 @@ std::optional<std::string> canonical_route_key(std::string_view key);
 struct RouteRow {
   RouteType type = RouteType::Unicast;
   std::string_view group;  // nexthop_group; a view into the fields.
-  std::vector<Hop> hops;   // nexthop, ifname, weight.
+  std::vector<Hop> hops;   // nexthop, ifname, weight, onlink.
   bool not_ours = false;   // The route leads out of a management or loopback device, so it belongs to other software.
 };
 Result<RouteRow> parse_route(const Fields& fields);

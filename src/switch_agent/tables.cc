@@ -37,9 +37,10 @@ constexpr std::array<std::string_view, 11> kInterfaceIgnored{"admin_status",    
                                                              "nat_zone",        "proxy_arp", "scope"};
 constexpr std::array kNeighborFields{&field::kNeigh, &field::kFamily, &field::kLearned};
 constexpr std::array<std::string_view, 1> kNeighborIgnored{"NULL"};
-constexpr std::array kGroupFields{&field::kNexthop, &field::kIfname, &field::kWeight};
+constexpr std::array kGroupFields{&field::kNexthop, &field::kIfname, &field::kWeight, &field::kOnlink};
 constexpr std::array<std::string_view, 3> kGroupIgnored{"mpls_nh", "NULL", "seg_src"};
-constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &field::kIfname, &field::kWeight, &field::kBlackhole};
+constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &field::kIfname,
+                                  &field::kWeight,       &field::kOnlink,  &field::kBlackhole};
 constexpr std::array<std::string_view, 8> kRouteIgnored{
     "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
 

@@ -122,6 +122,12 @@ inline constexpr FieldReference kWeight{.name = "weight",
                                             "above 255, all are scaled to 1 to 255, and keep their proportion.",
                                         .low = 1,
                                         .high = 65535};
+inline constexpr FieldReference kOnlink{.name = "onlink",
+                                        .type = "true or false each, separated by commas",
+                                        .fallback = "false each",
+                                        .help =
+                                            "true: the port reaches the gateway directly, although no subnet of the port contains it. In the "
+                                            "same order as the gateways."};
 inline constexpr FieldReference kNexthopGroup{.name = "nexthop_group",
                                               .type = "key of NEXTHOP_GROUP_TABLE",
                                               .fallback = "none",

@@ -130,6 +130,7 @@ struct NexthopEntry {
   IpAddress gateway;                 // Single next hops.
   IfIndex port;                      // Single next hops.
   std::vector<GroupMember> members;  // Groups.
+  bool onlink = false;               // Single next hops.
 };
 struct NeighborEntry {
   IfIndex port;

@@ -127,6 +127,7 @@ struct NexthopSet {
   IpAddress gateway;
   IfIndex port;
   bool create = false;
+  bool onlink = false;  // The port reaches the gateway, although no subnet of the port contains it.
 };
 struct GroupMember {
   NexthopId nexthop;

@@ -345,6 +345,7 @@ std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t 
   const auto header = read_front<nhmsg>(message.payload);
   if (!header || message.header.nlmsg_type != RTM_NEWNEXTHOP || header->nh_protocol != protocol) return std::nullopt;
   NexthopEntry entry;
+  entry.onlink = (header->nh_flags & RTNH_F_ONLINK) != 0;
   AttributeReader attributes = message.attributes(sizeof(nhmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     switch (attribute.type) {

@@ -76,12 +76,12 @@ struct Encoder {
       members[i].id = group.members[i].nexthop.value();
       members[i].weight = static_cast<std::uint8_t>(group.members[i].weight - 1);
     }
-    begin_nexthop(AF_UNSPEC, group.create ? kCreate : group.update ? kUpdate : kSet);
+    begin_nexthop(AF_UNSPEC, 0, group.create ? kCreate : group.update ? kUpdate : kSet);
     writer.attribute(NHA_ID, group.id.value());
     writer.attribute(NHA_GROUP, members, group.members.size() * sizeof members[0]);
   }
   void operator()(const NexthopSet& nexthop) const noexcept {
-    begin_nexthop(family(nexthop.gateway), nexthop.create ? kCreate : kSet);
+    begin_nexthop(family(nexthop.gateway), nexthop.onlink ? RTNH_F_ONLINK : 0U, nexthop.create ? kCreate : kSet);
     writer.attribute(NHA_ID, nexthop.id.value());
     put(writer, NHA_GATEWAY, nexthop.gateway);
     writer.attribute(NHA_OIF, nexthop.port.value());
@@ -213,9 +213,10 @@ struct Encoder {
     header.ndm_flags = NTF_MASTER;  // The bridge that the port is in.
     return header;
   }
-  void begin_nexthop(std::uint8_t nexthop_family, std::uint16_t flags) const noexcept {
+  void begin_nexthop(std::uint8_t nexthop_family, std::uint32_t nexthop_flags, std::uint16_t flags) const noexcept {
     nhmsg header{};
     header.nh_family = nexthop_family;
+    header.nh_flags = nexthop_flags;
     header.nh_protocol = marks.protocol;
     writer.begin(RTM_NEWNEXTHOP, flags, sequence, header);
   }

@@ -112,14 +112,15 @@ bool SimKernel::serves_v6_routes(NexthopId id) const {
   });
 }
 
-Verdict SimKernel::check_gateway(const Port& port, const IpAddress& gateway) const {
+Verdict SimKernel::check_gateway(const Port& port, const IpAddress& gateway, bool onlink) const {
   if (is_link_local(gateway)) return kDone;
   bool covered = false;
   for (const Prefix& address : port.addresses) {
     if (gateway.is_v6() && address.address == gateway) return {EINVAL, "Gateway can not be a local address"};
+    if (onlink && address.address == gateway) return {EINVAL, "Nexthop has invalid gateway"};
     covered = covered || address.network().contains(gateway);
   }
-  if (covered) return kDone;
+  if (covered || onlink) return kDone;
   return gateway.is_v6() ? Verdict{EHOSTUNREACH, ""} : Verdict{ENETUNREACH, "Nexthop has invalid gateway"};
 }
 
@@ -128,19 +129,20 @@ Verdict SimKernel::apply(const NexthopSet& order) {
   if (device == nullptr) return {EINVAL, "Invalid device index"};
   if (!device->admin_up) return {ENETDOWN, "Nexthop device is not up"};
   if (!device->signal) return {ENETDOWN, "Carrier for nexthop device is down"};
-  if (const Verdict verdict = check_gateway(*device, order.gateway); verdict.error_number != 0) return verdict;
+  if (const Verdict verdict = check_gateway(*device, order.gateway, order.onlink); verdict.error_number != 0) return verdict;
   const auto found = nexthops_.find(order.id);
   if (order.create && found != nexthops_.end() && found->second.foreign != 0) return held(found->second);
   if (found == nexthops_.end()) {
     if (singles_ >= capacity_.nexthops_max) return {ENOSPC, ""};
     ++singles_;
-    nexthops_[order.id] = Nexthop{.gateway = order.gateway, .port = order.port, .members = {}};
+    nexthops_[order.id] = Nexthop{.gateway = order.gateway, .port = order.port, .onlink = order.onlink, .members = {}};
     return kDone;
   }
   if (found->second.is_group()) return {EINVAL, "Can not replace a nexthop group with a nexthop"};
   if (!order.gateway.is_v6() && serves_v6_routes(order.id)) return kV6ByV4;
   found->second.gateway = order.gateway;
   found->second.port = order.port;
+  found->second.onlink = order.onlink;
   found->second.foreign = 0;
   return kDone;
 }
@@ -515,11 +517,15 @@ std::vector<NeighborEntry> SimKernel::neighbors() const {
   return entries;
 }
 
+NexthopEntry SimKernel::entry_of(NexthopId id, const Nexthop& nexthop) {
+  return {.id = id, .gateway = nexthop.gateway, .port = nexthop.port, .members = nexthop.members, .onlink = nexthop.onlink};
+}
+
 std::vector<NexthopEntry> SimKernel::nexthops() const {
   std::vector<NexthopEntry> entries;
   for (const auto& [id, nexthop] : nexthops_) {
     if (nexthop.foreign != 0) continue;
-    entries.push_back({.id = id, .gateway = nexthop.gateway, .port = nexthop.port, .members = nexthop.members});
+    entries.push_back(entry_of(id, nexthop));
   }
   return entries;
 }
@@ -527,8 +533,7 @@ std::vector<NexthopEntry> SimKernel::nexthops() const {
 std::optional<NexthopEntry> SimKernel::nexthop(NexthopId id) const {
   const auto found = nexthops_.find(id);
   if (found == nexthops_.end()) return std::nullopt;
-  const Nexthop& nexthop = found->second;
-  return NexthopEntry{.id = id, .gateway = nexthop.gateway, .port = nexthop.port, .members = nexthop.members};
+  return entry_of(id, found->second);
 }
 
 void SimKernel::routes(const std::function<void(const RouteEntry&)>& visit) const {

@@ -113,6 +113,7 @@ class SimKernel {
   struct Nexthop {
     IpAddress gateway;
     IfIndex port;
+    bool onlink = false;
     std::vector<GroupMember> members;
     std::uint8_t foreign = 0;  // The protocol of another program that made it.
     std::size_t routes = 0;    // The number of routes that use it, so that an unused next hop is removed without a scan of the table.
@@ -153,9 +154,10 @@ class SimKernel {
 
   Port* port(IfIndex index);
   std::map<IfIndex, Port>::iterator port_named(std::string_view name);
-  Verdict check_gateway(const Port& port, const IpAddress& gateway) const;
+  Verdict check_gateway(const Port& port, const IpAddress& gateway, bool onlink) const;
   Verdict check_members(const GroupSet& order) const;
   Verdict held(const Nexthop& nexthop);
+  static NexthopEntry entry_of(NexthopId id, const Nexthop& nexthop);
   bool serves_v6_routes(NexthopId id) const;
   bool has_v4_gateway(const Nexthop& nexthop) const;
   bool has_v4_gateway(const std::vector<GroupMember>& members) const;
