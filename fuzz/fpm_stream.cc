@@ -88,7 +88,8 @@ void run(std::span<const std::uint8_t> data, fpm::BookOptions options) {
     write_all(book);
     programmed.clear();
     book.take_programmed(
-        64, [](std::string_view, const Prefix& prefix, std::string_view, bool) { return prefix.length % 2 == 0; }, programmed);
+        64, [](std::string_view, const Prefix& prefix, std::string_view, bool, const IpAddress&) { return prefix.length % 2 == 0; },
+        programmed);
     const fpm::BookFigures figures = book.figures();
     must_hold(figures.routes <= book.options().routes_max && figures.members <= book.options().members_max);
     must_hold(figures.hop_lists <= figures.routes && figures.without_room <= figures.routes);

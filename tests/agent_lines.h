@@ -68,7 +68,7 @@ inline Lines lines_of(DataPlane& plane) {
   const std::vector<NexthopEntry> nexthops = plane.nexthops().value();
   for (const NexthopEntry& entry : nexthops) {
     if (!entry.members.empty()) continue;
-    texts[entry.id] = ports[entry.port] + " " + entry.gateway.to_string();
+    texts[entry.id] = ports[entry.port] + " " + entry.gateway.to_string() + (entry.onlink ? " onlink" : "");
     lines.push_back("nexthop " + texts[entry.id]);
   }
   for (const NexthopEntry& entry : nexthops) {
@@ -80,7 +80,8 @@ inline Lines lines_of(DataPlane& plane) {
   }
   const Status read = plane.routes([&](const RouteEntry& route) {
     std::string name = object_name(route.gone());
-    lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] : name.append(type_text(route.type)));
+    const std::string source = route.source == IpAddress{} ? "" : " src " + route.source.to_string();
+    lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] + source : name.append(type_text(route.type)));
   });
   RONDO_ASSERT(read.ok());
   std::ranges::sort(lines);

@@ -188,6 +188,7 @@ inline constexpr auto kLimitList = std::to_array<ShownLimit>({
     {"fpm_under_way", 512},
     {"fpm_vrfs", 1000},
     {"fpm_other_rows", 1000000},
+    {"fpm_sources", 255},
     {"fpm_own_deletes", 65536},
     {"workers", 16},
     {"worker_offers", 256},

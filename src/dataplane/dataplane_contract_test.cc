@@ -220,6 +220,64 @@ TEST_P(DataPlaneContract, AnIpv4RouteMayUseAGroupOfBothFamilies) {
   EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
 }
 
+TEST_P(DataPlaneContract, AnOnlinkNexthopNeedsNoSubnet) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  constexpr NexthopId kFour{1'000'010};
+  constexpr NexthopId kV6{1'000'011};
+  for (const auto& [id, gateway] : {std::pair{kFour, "10.9.0.2"}, std::pair{kV6, "2001:db8:9::2"}}) {
+    NexthopSet nexthop{.id = id, .gateway = ip(gateway), .port = swp1_, .create = true};
+    EXPECT_EQ(apply(nexthop).code(), StatusCode::FailedPrecondition) << gateway;
+    nexthop.onlink = true;
+    must(nexthop);
+    ASSERT_TRUE(this->nexthop(id));
+    EXPECT_TRUE(this->nexthop(id)->onlink);
+  }
+  EXPECT_FALSE(nexthop(kOne)->onlink);
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kFour});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kV6});
+  must(NexthopSet{.id = kFour, .gateway = ip("10.0.0.2"), .port = swp1_});
+  EXPECT_FALSE(nexthop(kFour)->onlink) << "an order states it whole";
+  for (const char* const own : {"10.0.0.1", "2001:db8::1"}) {
+    EXPECT_EQ(apply(NexthopSet{.id = kFour, .gateway = ip(own), .port = swp1_, .onlink = true}).code(), StatusCode::InvalidArgument) << own;
+  }
+}
+
+TEST_P(DataPlaneContract, APreferredSourceIsAnAddressOfThisHost) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  const auto set = [this](const char* route, NexthopId nexthop, const char* source) {
+    return apply(RouteSet{.prefix = prefix(route), .nexthop = nexthop, .source = ip(source)});
+  };
+  for (const auto& [route, nexthop, source] :
+       {std::tuple{"10.9.0.0/16", kOne, "10.0.1.9"}, std::tuple{"2001:db8:9::/48", kSix, "2001:db8:1::9"}}) {
+    const Status status = set(route, nexthop, source);
+    EXPECT_EQ(status.code(), StatusCode::FailedPrecondition) << status.to_string();
+    EXPECT_EQ(status.origin_errno(), EINVAL);
+    EXPECT_THAT(std::string{status.message()}, AllOf(HasSubstr("the preferred source is not an address of this host"), HasSubstr(source)));
+    must(AddressSet{.port = swp2_, .address = interface(ip(source).is_v6() ? "2001:db8:1::9/64" : "10.0.1.9/24")});
+    EXPECT_TRUE(set(route, nexthop, source).ok());
+  }
+  std::vector<std::string> sources;
+  for (const RouteEntry& entry : routes()) sources.push_back(entry.source.to_string());
+  EXPECT_THAT(sources, ElementsAre("10.0.1.9", "2001:db8:1::9"));
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne});
+  EXPECT_EQ(routes().front().source, IpAddress{});
+  EXPECT_EQ(set("10.9.0.0/16", kOne, "2001:db8::1").code(), StatusCode::InvalidArgument) << "of another family";
+  EXPECT_EQ(apply(RouteSet{.prefix = prefix("10.9.0.0/16"), .type = RouteType::Blackhole, .source = ip("10.0.0.1")}).code(),
+            StatusCode::InvalidArgument);
+}
+
+TEST_P(DataPlaneContract, IPv4RoutesGoWithTheAddressThatIsTheirSource) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(AddressSet{.port = swp2_, .address = interface("10.0.1.9/24")});
+  must(AddressSet{.port = swp2_, .address = interface("2001:db8:1::9/64")});
+  must(RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne, .source = ip("10.0.1.9")});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix, .source = ip("2001:db8:1::9")});
+  must(AddressDelete{.port = swp2_, .address = interface("10.0.1.9/24")});
+  must(AddressDelete{.port = swp2_, .address = interface("2001:db8:1::9/64")});
+  EXPECT_THAT(route_texts(), ElementsAre("10.8.0.0/16", "2001:db8:9::/48"));
+}
+
 TEST_P(DataPlaneContract, ANexthopOfIpv6RoutesCannotBecomeIpv4) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
   must(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}}});

@@ -26,6 +26,13 @@ bool misses_port(const Order& order, std::string_view words) noexcept {
   return words.find("Invalid device index") != std::string_view::npos;
 }
 
+// IPv4 and IPv6 have texts of their own.
+bool misses_source(const Order& order, std::string_view words) noexcept {
+  const auto* const route = std::get_if<RouteSet>(&order);
+  return route != nullptr && route->has_source() &&
+         (words.find("nvalid prefsrc address") != std::string_view::npos || words.find("nvalid source address") != std::string_view::npos);
+}
+
 StatusCode classify(const Order& order, int error_number, std::string_view words) noexcept {
   switch (error_number) {
     case ESRCH:
@@ -44,7 +51,8 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
       if (words.find("enslaved while up") != std::string_view::npos) return StatusCode::FailedPrecondition;
       return status_from_errno(error_number, {}).code();
     case EINVAL:
-      return misses_nexthop(order, words) || misses_port(order, words) ? StatusCode::FailedPrecondition : StatusCode::InvalidArgument;
+      return misses_nexthop(order, words) || misses_port(order, words) || misses_source(order, words) ? StatusCode::FailedPrecondition
+                                                                                                      : StatusCode::InvalidArgument;
     case ELOOP: return StatusCode::InvalidArgument;  // A bridge in a bridge.
     case EOPNOTSUPP:                                 // The port of the entry is in no bridge.
       if (std::holds_alternative<FdbSet>(order)) return StatusCode::FailedPrecondition;
@@ -79,7 +87,9 @@ Status status_from_kernel(const Order& order, int error_number, std::string_view
   const StatusCode code = classify(order, error_number, words);
   if (words.empty()) return Status{code, std::string{status_from_errno(error_number, to_string(order)).message()}, error_number};
   while (!words.empty() && (words.back() == '.' || words.back() == '\0')) words.remove_suffix(1);
-  return Status{code, to_string(order).append(": ").append(words), error_number};
+  std::string message = to_string(order).append(": ");
+  if (misses_source(order, words)) message.append(kNoSource).append(": ");
+  return Status{code, message.append(words), error_number};
 }
 
 }  // namespace rondo

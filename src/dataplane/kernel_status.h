@@ -12,6 +12,9 @@ namespace rondo {
 /// 'error_number' > 0 is the kernel's answer to 'order'; 'words' is the text of its extended acknowledgement, or empty.
 Status status_from_kernel(const Order& order, int error_number, std::string_view words);
 
+/// In the text of a refusal: the preferred source of a route.
+inline constexpr std::string_view kNoSource = "the preferred source is not an address of this host";
+
 /// The text for a prefix at which another program has a route: "held by a route of protocol static (4)".
 std::string held_words(std::uint8_t protocol);
 /// The text for a number under which another program has a next hop or a group.

@@ -20,7 +20,9 @@ std::string describe(const RouteSet& route) {
   std::string result = "route " + route.prefix.to_string() + in_table(route.table);
   if (route.last_resort) result.append(" metric ").append(std::to_string(kLastResortMetric));
   switch (route.type) {
-    case RouteType::Unicast: return result + (route.nexthop ? " via " + text(route.nexthop) : " without a next-hop object");
+    case RouteType::Unicast:
+      result += route.nexthop ? " via " + text(route.nexthop) : " without a next-hop object";
+      return route.has_source() ? result + " src " + route.source.to_string() : result;
     case RouteType::Blackhole: return result + " blackhole";
     case RouteType::Unreachable: return result + " unreachable";
     case RouteType::Prohibit: return result + " prohibit";
@@ -95,6 +97,8 @@ const char* fault(const RouteSet& route) {
   if (route.last_resort && route.prefix.length != 0) return "Only a default route is one of last resort";
   if (route.type == RouteType::Unicast && !route.nexthop) return "A unicast route needs a next hop";
   if (route.type != RouteType::Unicast && route.nexthop) return "Only a unicast route has a next hop";
+  if (route.has_source() && route.type != RouteType::Unicast) return "Only a unicast route has a source address";
+  if (route.has_source() && route.source.is_v6() != route.prefix.address.is_v6()) return "The source address is of another family";
   return fault(route.prefix);
 }
 const char* fault(const RouteDelete& route) { return route.table == 0 ? "Table 0 is no table" : fault(route.prefix); }

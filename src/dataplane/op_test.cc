@@ -18,6 +18,8 @@ TEST(Order, ReadsAsASentence) {
   const IfIndex port{3};
   const std::vector<std::pair<Order, std::string>> cases = {
       {RouteSet{.prefix = prefix("10.0.0.0/8"), .nexthop = NexthopId{7}}, "route 10.0.0.0/8 via nexthop 7"},
+      {RouteSet{.prefix = prefix("10.0.0.0/8"), .nexthop = NexthopId{7}, .source = ip("10.1.0.32")},
+       "route 10.0.0.0/8 via nexthop 7 src 10.1.0.32"},
       {RouteSet{.prefix = prefix("::/0"), .table = 1001, .type = RouteType::Blackhole}, "route ::/0 table 1001 blackhole"},
       {RouteSet{.prefix = prefix("::/0"), .type = RouteType::Unreachable}, "route ::/0 unreachable"},
       {RouteSet{.prefix = prefix("::/0"), .type = RouteType::Prohibit}, "route ::/0 prohibit"},
@@ -25,6 +27,7 @@ TEST(Order, ReadsAsASentence) {
       {GroupSet{.id = NexthopId{9}, .members = {{NexthopId{7}}, {NexthopId{8}, 3}}}, "group 9 of 7 8*3"},
       {GroupSet{.id = NexthopId{9}, .members = std::vector<GroupMember>(9, {NexthopId{1}})}, "group 9 of 1 1 1 1 1 1 1 1 ... (9 members)"},
       {NexthopSet{.id = NexthopId{7}, .gateway = ip("10.0.0.2"), .port = port}, "nexthop 7 to 10.0.0.2 on port 3"},
+      {NexthopSet{.id = NexthopId{7}, .gateway = ip("10.0.0.2"), .port = port, .onlink = true}, "nexthop 7 to 10.0.0.2 on port 3 onlink"},
       {NexthopDelete{.id = NexthopId{7}}, "delete nexthop 7"},
       {NeighborSet{.port = port, .address = ip("::1"), .mac = {}}, "neighbor ::1 at 00:00:00:00:00:00 on port 3"},
       {NeighborDelete{.port = port, .address = ip("::1")}, "delete neighbor ::1 on port 3"},
@@ -41,6 +44,7 @@ TEST(Order, ReadsAsASentence) {
 
 TEST(KernelStatus, ClassifiesWhatTheKernelSays) {
   const Order set = RouteSet{.prefix = prefix("10.0.0.0/8"), .nexthop = NexthopId{7}};
+  const Order from = RouteSet{.prefix = prefix("10.0.0.0/8"), .nexthop = NexthopId{7}, .source = ip("10.1.0.32")};
   const Order remove = RouteDelete{.prefix = prefix("10.0.0.0/8")};
   const Order nexthop = NexthopSet{.id = NexthopId{7}, .gateway = ip("10.0.0.2"), .port = IfIndex{3}};
   const Order bond = BondSet{.name = {}, .min_links = 2, .device = IfIndex{3}};
@@ -56,6 +60,9 @@ TEST(KernelStatus, ClassifiesWhatTheKernelSays) {
                         Case{set, EINVAL, "Nexthop id does not exist.", StatusCode::FailedPrecondition},
                         Case{set, EINVAL, "", StatusCode::FailedPrecondition},
                         Case{set, EINVAL, "Something else", StatusCode::InvalidArgument},
+                        Case{from, EINVAL, "Invalid prefsrc address", StatusCode::FailedPrecondition},
+                        Case{from, EINVAL, "Invalid source address", StatusCode::FailedPrecondition},
+                        Case{from, EINVAL, "Something else", StatusCode::InvalidArgument},
                         Case{nexthop, EINVAL, "Invalid device index", StatusCode::FailedPrecondition},
                         Case{nexthop, EINVAL, "", StatusCode::InvalidArgument},
                         Case{nexthop, ENETDOWN, "", StatusCode::FailedPrecondition},

@@ -41,6 +41,7 @@ void add(Digest& to, const RouteSet& route) {
   to.add(route.prefix);
   to.add(std::uint64_t{route.nexthop.value()} << 32U | route.table);
   to.add(static_cast<std::uint64_t>(route.type) | (route.last_resort ? 0x100U : 0U));
+  if (route.has_source()) to.add(route.source);
 }
 void add(Digest& to, const RouteDelete& route) {
   to.add(route.prefix);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -28,6 +29,7 @@ bool is_port_owner(const LinkEvent& device) noexcept { return device.vrf_table !
 
 /// The objects read from the kernel whose reading is still valid, and which of them no row has asked for.
 struct Reconciler::Known {
+  static constexpr std::size_t kSources = 64;
   struct RouteKey {
     Prefix prefix;
     std::uint32_t table = kMainTable;
@@ -44,8 +46,9 @@ struct Reconciler::Known {
   struct Route {
     NexthopId nexthop;
     RouteType type = RouteType::Unicast;
-    bool believed = true;
-    bool flawed = false;  // Another program changed it, or put one of its own before it.
+    bool believed : 1 = true;
+    bool flawed : 1 = false;   // Another program changed it, or put one of its own before it.
+    std::uint16_t source = 0;  // Into 'sources'.
   };
   struct Nexthop {
     NexthopEntry entry;
@@ -54,6 +57,7 @@ struct Reconciler::Known {
   using Place = std::pair<std::uint32_t, IpAddress>;  // Port, address.
 
   boost::unordered_flat_map<RouteKey, Route, RouteHash> routes;  // Routes that no row has asked for.
+  std::vector<IpAddress> sources{IpAddress{}};                   // Of routes: few, so that a route has only a number.
   std::map<NexthopId, Nexthop> nexthops;                         // As read; an order that changes one removes it.
   std::set<NexthopId> unwanted_nexthops;
   std::set<NexthopId> changing_groups;  // Groups that exist; it is unknown whether they have the old or the new members.
@@ -78,6 +82,17 @@ struct Reconciler::Known {
   };
   std::map<FdbKey, Fdb> fdb;  // The static entries as read; an order that changes one makes its reading invalid.
 
+  /// Empty beyond as many sources as a number can name: their routes are ordered again.
+  std::optional<std::uint16_t> number_of_source(const IpAddress& source) {
+    if (source == IpAddress{}) return std::uint16_t{0};
+    auto known = std::ranges::find(sources, source);
+    if (known == sources.end()) {
+      if (sources.size() > kSources) return std::nullopt;
+      known = sources.insert(known, source);
+    }
+    return static_cast<std::uint16_t>(known - sources.begin());
+  }
+
   bool is_there(const Order& order) const {
     return std::visit([this](const auto& one) { return meets(one); }, order);
   }
@@ -99,6 +114,7 @@ struct Reconciler::Known {
     if (found == routes.end()) return false;
     const Route& route = found->second;
     if (!route.believed || route.flawed || route.type != order.type || route.nexthop != order.nexthop) return false;
+    if (sources[route.source] != order.source) return false;
     return !order.nexthop || is_wanted(order.nexthop);
   }
   bool meets(const NexthopSet& order) const {
@@ -306,8 +322,13 @@ Status Reconciler::read() {
   seen_.clear();
   Known& known = *known_;
   const Status routes = plane_.routes([&known](const RouteEntry& route) {
+    const std::optional<std::uint16_t> source = known.number_of_source(route.source);
     known.routes.emplace(Known::RouteKey{route.prefix, route.table, route.metric, route.tos},
-                         Known::Route{.nexthop = route.nexthop, .type = route.type, .flawed = route.flaw != RouteFlaw::None});
+                         Known::Route{.nexthop = route.nexthop,
+                                      .type = route.type,
+                                      .believed = source.has_value(),
+                                      .flawed = route.flaw != RouteFlaw::None,
+                                      .source = source.value_or(0)});
   });
   if (!routes.ok()) return routes;
   auto nexthops = plane_.nexthops();

@@ -56,6 +56,24 @@ class ReconcilerTest : public testing::Test {
   std::uint64_t before_ = 0;
 };
 
+TEST_F(ReconcilerTest, OnlinkAndThePreferredSourceArePartOfWhatIsThere) {
+  const RouteSet from{.prefix = kRoute, .nexthop = NexthopId{100}, .source = kAddress.address};
+  const NexthopSet onlink{.id = NexthopId{1}, .gateway = kGateway, .port = port_, .onlink = true};
+  const GroupSet group{.id = NexthopId{100}, .members = {{NexthopId{1}, 1}}};
+  must(plane_, {onlink, from});
+  ASSERT_TRUE(reconciler_.read().ok());
+  before_ = plane_.executed();
+  must(reconciler_, {onlink, group, from});
+  EXPECT_EQ(executed(), 0U);
+  ASSERT_TRUE(reconciler_.read().ok());
+  must(reconciler_, {onlink, group, RouteSet{kRoute, NexthopId{100}}});
+  EXPECT_EQ(executed(), 1U) << "without the source";
+  EXPECT_EQ(plane_.route(kRoute)->source, IpAddress{});
+  ASSERT_TRUE(reconciler_.read().ok());
+  must(reconciler_, {NexthopSet{.id = NexthopId{1}, .gateway = kGateway, .port = port_}});
+  EXPECT_EQ(executed(), 2U) << "without onlink";
+}
+
 TEST_F(ReconcilerTest, WhatIsThereIsNotOrderedAgain) {
   must(reconciler_, {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
                      NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{.id = NexthopId{100}, .members = {{NexthopId{1}, 1}}},

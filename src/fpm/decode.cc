@@ -119,6 +119,12 @@ bool read_route_attribute(const Attribute& attribute, unsigned family, HopWeight
       return id.has_value();
     }
     case RTA_MULTIPATH: return read_multipath(attribute.data, family, weights, route);
+    case RTA_PREFSRC: {
+      const auto source = to_address(attribute.data, family);
+      if (source) route.source = *source;
+      return source.has_value();
+    }
+    case RTA_METRICS: route.has_metrics = !attribute.data.empty(); return true;
     default: return read_hop(attribute, family, hop);
   }
 }
@@ -133,6 +139,8 @@ Decoded::Kind decode_route(const Message& message, HopWeights weights, Decoded& 
   route.table = header->rtm_table;
   route.nexthop = 0;
   route.too_many = false;
+  route.has_metrics = false;
+  route.source = {};
   route.hops.clear();
   decoded.skip = Skip::Family;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return Decoded::Kind::Skipped;
@@ -217,8 +225,9 @@ Decoded::Kind decode_nexthop(const Message& message, Decoded& decoded) {
 }  // namespace
 
 std::string_view to_string(Skip skip) noexcept {
-  constexpr std::array<std::string_view, kSkips> kNames{"none",       "frame_type",   "message_type", "family",  "table", "kernel",
-                                                        "route_type", "encapsulated", "no_gateway",   "unknown", "full",  "members"};
+  constexpr std::array<std::string_view, kSkips> kNames{"none",   "frame_type", "message_type", "family",     "table",
+                                                        "kernel", "route_type", "encapsulated", "no_gateway", "unknown",
+                                                        "full",   "members",    "metrics"};
   return kNames[static_cast<std::size_t>(skip)];
 }
 

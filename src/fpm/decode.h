@@ -20,13 +20,14 @@ enum class Skip : std::uint8_t {
   Table,         // A routing table that is not configured.
   Kernel,        // A route that the kernel makes by itself, such as a connected one.
   RouteType,     // Local, multicast and others; routes for packets of some sources or types of service.
-  Encapsulated,  // A next hop that adds MPLS labels or a tunnel.
+  Encapsulated,  // A next hop that adds MPLS labels or a tunnel. The route is programmed with its other next hops, if it has some.
   NoGateway,     // A next hop that is only a device.
   Unknown,       // A deletion of something that is not held.
   Full,          // The server holds as many as it may.
   Members,       // More next hops than a group may have (limits::kGroupMembers).
+  Metrics,       // Metrics of a route, such as an MTU: it is programmed without them.
 };
-inline constexpr std::size_t kSkips = 12;
+inline constexpr std::size_t kSkips = 13;
 std::string_view to_string(Skip skip) noexcept;
 
 struct Hop {
@@ -48,7 +49,9 @@ struct RouteChange {
   std::uint32_t table = 0;
   std::uint32_t nexthop = 0;  // RTA_NH_ID; 0: the next hops are in 'hops'.
   bool too_many = false;      // More than limits::kGroupMembers hops: 'hops' is empty.
+  bool has_metrics = false;   // RTA_METRICS: the route's MTU and others.
   Prefix prefix;
+  IpAddress source{};  // RTA_PREFSRC; 0.0.0.0: none.
   std::vector<Hop> hops;
 };
 

@@ -57,6 +57,28 @@ TEST(FpmDecode, WeightsHaveSixteenBits) {
   EXPECT_EQ(hops.route.hops[0].weight, 256);
 }
 
+TEST(FpmDecode, OnlinkIsReadInEveryEncoding) {
+  EXPECT_TRUE(decoded(kit::nexthop(66, "169.254.0.1", 3, true)).nexthop.hop.onlink);
+  EXPECT_FALSE(decoded(kit::nexthop(66, "169.254.0.1", 3)).nexthop.hop.onlink);
+  for (const kit::RouteSpec& spec :
+       {kit::RouteSpec{.paths = {{"10.9.0.2", 3, std::uint8_t{0}}, {"10.9.0.3", 5, std::uint8_t{0}}}, .onlink = true},
+        kit::RouteSpec{.via = {"10.9.0.2", 3}, .onlink = true}}) {
+    const Decoded route = decoded(kit::route("10.1.0.0/16", spec));
+    ASSERT_FALSE(route.route.hops.empty());
+    for (const Hop& hop : route.route.hops) EXPECT_TRUE(hop.onlink) << hop.gateway.to_string();
+  }
+}
+
+TEST(FpmDecode, APreferredSourceIsReadAndMetricsAreNoted) {
+  const Decoded with = decoded(kit::route("10.1.0.0/16", {.nexthop = 72, .source = "10.1.0.32", .mtu = 1400}));
+  EXPECT_EQ(with.route.source, kit::address("10.1.0.32"));
+  EXPECT_TRUE(with.route.has_metrics);
+  EXPECT_EQ(decoded(kit::route("2001:db8::/32", {.nexthop = 72, .source = "fc00:1::32"})).route.source, kit::address("fc00:1::32"));
+  const Decoded without = decoded(kit::route("10.1.0.0/16", {.nexthop = 72}));
+  EXPECT_EQ(without.route.source, IpAddress{});
+  EXPECT_FALSE(without.route.has_metrics);
+}
+
 TEST(FpmDecode, RoutesThatDropPacketsHaveNoNextHop) {
   EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE})).route.way, Way::Blackhole);
   EXPECT_EQ(decoded(kit::route("10.1.0.0/16", {.type = RTN_UNREACHABLE})).route.way, Way::Unreachable);

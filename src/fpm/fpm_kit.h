@@ -52,6 +52,10 @@ struct RouteSpec {
   std::uint8_t protocol = 186;
   std::uint32_t table = 254;
   std::vector<std::tuple<std::string, std::uint32_t, std::uint8_t>> paths = {};  // Gateway, device, hops as on the wire.
+  std::pair<std::string, std::uint32_t> via = {};                                // The only next hop: gateway, device.
+  bool onlink = false;                                                           // Of the next hops within the message.
+  std::string source = {};
+  std::uint32_t mtu = 0;
 };
 
 inline Bytes multipath(const RouteSpec& spec) {
@@ -59,7 +63,8 @@ inline Bytes multipath(const RouteSpec& spec) {
   for (const auto& [gateway, device, hops] : spec.paths) {
     const IpAddress via = address(gateway);
     const std::size_t length = sizeof(rtnexthop) + sizeof(rtattr) + via.size();
-    const rtnexthop header{static_cast<unsigned short>(length), 0, hops, static_cast<int>(device)};
+    const unsigned char flags = spec.onlink ? RTNH_F_ONLINK : 0;
+    const rtnexthop header{static_cast<unsigned short>(length), flags, hops, static_cast<int>(device)};
     const rtattr attribute{static_cast<unsigned short>(sizeof(rtattr) + via.size()), RTA_GATEWAY};
     bytes.append(reinterpret_cast<const char*>(&header), sizeof header).append(reinterpret_cast<const char*>(&attribute), sizeof attribute);
     bytes.append(reinterpret_cast<const char*>(via.bytes().data()), via.size());
@@ -75,12 +80,23 @@ inline Bytes route(std::string_view to, const RouteSpec& spec = {}, std::uint16_
   header.rtm_table = static_cast<unsigned char>(spec.table < 256 ? spec.table : 0);
   header.rtm_protocol = spec.protocol;
   header.rtm_type = type == RTM_DELROUTE ? std::uint8_t{0} : spec.type;
+  header.rtm_flags = spec.onlink ? RTNH_F_ONLINK : 0;
   return message(type, header, [&](netlink::MessageWriter& writer) {
     add_address(writer, RTA_DST, destination.address);
     writer.attribute(RTA_PRIORITY, std::uint32_t{20});
     if (spec.table >= 256) writer.attribute(RTA_TABLE, spec.table);
     if (type == RTM_DELROUTE) return;
     if (spec.nexthop != 0) writer.attribute(RTA_NH_ID, spec.nexthop);
+    if (!spec.source.empty()) add_address(writer, RTA_PREFSRC, address(spec.source));
+    if (!spec.via.first.empty()) {
+      add_address(writer, RTA_GATEWAY, address(spec.via.first));
+      writer.attribute(RTA_OIF, spec.via.second);
+    }
+    if (spec.mtu != 0) {
+      const std::size_t metrics = writer.open_nested(RTA_METRICS);
+      writer.attribute(RTAX_MTU, spec.mtu);
+      writer.close_nested(metrics);
+    }
     if (!spec.paths.empty()) {
       const Bytes paths = multipath(spec);
       writer.attribute(RTA_MULTIPATH, paths.data(), paths.size());
@@ -89,8 +105,9 @@ inline Bytes route(std::string_view to, const RouteSpec& spec = {}, std::uint16_
 }
 inline Bytes no_route(std::string_view to, std::uint32_t table = 254) { return route(to, {.table = table}, RTM_DELROUTE); }
 
-inline Bytes nexthop(std::uint32_t id, std::string_view gateway, std::uint32_t device) {
+inline Bytes nexthop(std::uint32_t id, std::string_view gateway, std::uint32_t device, bool onlink = false) {
   nhmsg header{};
+  header.nh_flags = onlink ? RTNH_F_ONLINK : 0;
   header.nh_family = gateway.find(':') == std::string_view::npos ? AF_INET : AF_INET6;
   header.nh_protocol = 11;
   return message(RTM_NEWNEXTHOP, header, [&](netlink::MessageWriter& writer) {

@@ -45,6 +45,12 @@ inline constexpr std::size_t kFpmVrfs = 1000;
 /// `stats.fpm.other_rows_unknown`. Test: `FpmRows.RowsOfOthersBeyondTheLimitAreCounted`. Shown: `fpm_other_rows`.
 inline constexpr std::size_t kFpmOtherRows = 1'000'000;
 
+/// Different preferred sources of the routes that the FPM server holds. SONiC gives all routes of BGP that of its loopback, one for each
+/// family and VRF, and a route has one byte for it.
+/// Reached: a route with a further source is written without it, and zebra must send it again when there is room. Figure:
+/// `stats.fpm.left_out`. Test: `RouteBookTest.SourcesBeyondTheLimitAreLeftOutAndSentAgain`. Shown: `fpm_sources`.
+inline constexpr std::size_t kFpmSources = 255;
+
 /// Deletes of rows that the FPM server has written and the consumers have not taken. The same limit applies to rows of groups, and to the
 /// rows that change while a page of a comparison is on its way. Each costs about 100 bytes.
 /// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more;

@@ -42,6 +42,7 @@
 #include "fpm/own_deletes.h"
 #include "fpm/page_changes.h"
 #include "fpm/quota.h"
+#include "fpm/sources.h"
 #include "fpm/vrf_slots.h"
 #include "fpm/write_order.h"
 
@@ -170,8 +171,10 @@ class RouteBook {
   bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
   void stop_sweep() noexcept { swept_ = UINT32_MAX; }
 
-  /// Whether the data plane has a route of the VRF (empty: the default one) that refers to the group 'set', or that drops its packets.
-  using IsProgrammed = std::function<bool(std::string_view vrf, const Prefix& prefix, std::string_view set, bool blackhole)>;
+  /// Whether the data plane has a route of the VRF (empty: the default one) that refers to the group 'set' and has this preferred source,
+  /// or that drops its packets.
+  using IsProgrammed =
+      std::function<bool(std::string_view vrf, const Prefix& prefix, std::string_view set, bool blackhole, const IpAddress& source)>;
   /// Asks for at most 'most' routes of this session whose rows are written, in turns, and appends those that are programmed. Each is
   /// returned once, and again after zebra has sent it again.
   void take_programmed(std::size_t most, const IsProgrammed& is_programmed, std::vector<Programmed>& programmed);
@@ -212,15 +215,17 @@ class RouteBook {
     std::uint8_t protocol = 0;
     std::uint8_t written_protocol = 0;
     Aim aim = Aim::NoRow;
-    bool used = false;                            // The place has a route.
-    bool waiting = false;                         // Counted in 'waiting_'.
-    bool black = false;                           // The written row has blackhole=true.
-    bool unanswered = false;                      // Valid while 'session' is the book's: zebra is to be told when the data plane has it.
-    bool asked_for = false;                       // In 'asked_for_'. It stays when the place is freed.
-    bool refused = false;                         // In 'refused_'. It stays, too.
-    bool differs = false;                         // The written row is not as it was written: it is deleted and written again.
-    std::uint8_t reading = 0;                     // The newest reading that found the row, or before whose end it was written.
-    Lack lack = Lack::Nothing;                    // Valid, like 'inline_hops', while 'session' is the book's.
+    bool used = false;          // The place has a route.
+    bool waiting = false;       // Counted in 'waiting_'.
+    bool black = false;         // The written row has blackhole=true.
+    bool unanswered = false;    // Valid while 'session' is the book's: zebra is to be told when the data plane has it.
+    bool asked_for = false;     // In 'asked_for_'. It stays when the place is freed.
+    bool refused = false;       // In 'refused_'. It stays, too.
+    bool differs = false;       // The written row is not as it was written: it is deleted and written again.
+    std::uint8_t reading = 0;   // The newest reading that found the row, or before whose end it was written.
+    Lack lack = Lack::Nothing;  // Valid, like 'inline_hops', while 'session' is the book's.
+    Sources::Number source = Sources::kNone;
+    Sources::Number written_source = Sources::kNone;
     std::uint32_t nexthop = 0;                    // zebra's number; 0: 'inline_hops'.
     std::uint32_t inline_hops = HopLists::kNone;  // The route refers to this list.
     std::uint32_t written = HopSets::kNone;       // The set that the written row names.
@@ -241,6 +246,7 @@ class RouteBook {
   std::uint32_t find(std::uint16_t vrf, const Prefix& prefix) const;
   std::uint32_t find_or_add(std::uint16_t vrf, const Prefix& prefix);
   std::string key_of(const Route& route) const;
+  std::string source_text(Sources::Number source) const;
   void queue(std::uint32_t place);
   void queue_in_bulk(std::uint32_t place) { order_.add(place, WriteOrder::kBulk, routes_[place].prefix.length, now_); }
   void note_wait();
@@ -253,6 +259,8 @@ class RouteBook {
   void set_unanswered(Route& route, bool unanswered);
   static void reset(Route& route);
   void drop_hops(Route& route);
+  void set_source(Route& route, const IpAddress& source);
+  void set_written_source(Route& route, Sources::Number source);
   void take_hops(Route& route, const RouteChange& change);
   void leave_out();
   void forget_nexthop(std::uint32_t id);
@@ -301,6 +309,7 @@ class RouteBook {
   std::unordered_map<std::uint32_t, Nexthop> nexthops_;
   Quota members_;
   HopLists lists_;  // Of routes of this session.
+  Sources sources_;
   WriteOrder order_;
   Instant now_;
   Instant accepts_since_;  // Rows that waited before this waited for the store.

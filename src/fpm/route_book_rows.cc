@@ -30,7 +30,7 @@ Kind kind_of(const Fields& fields) {
       group = field.value;
     } else if (field.name == "blackhole") {
       black = field.value == "true";
-    } else if (field.name != "protocol") {
+    } else if (field.name != "protocol" && field.name != "prefsrc") {
       continue;
     }
     ++known;
@@ -102,7 +102,7 @@ void RouteBook::end_reading() {
 bool RouteBook::is_as_written(const Route& route, const Fields& fields) const {
   return kind_of(fields) == Kind::Ours && fields.find("nexthop_group") == sets_.name(route.written) &&
          fields.find("protocol").value_or("") == protocol_name(route.written_protocol) &&
-         (fields.find("blackhole") == "true") == route.black;
+         (fields.find("blackhole") == "true") == route.black && fields.find("prefsrc").value_or("") == source_text(route.written_source);
 }
 
 /// Takes over a row of an earlier run, or one whose Delete the store refused.
@@ -122,7 +122,9 @@ void RouteBook::adopt(const Record& row, std::string_view group) {
   route.loss = losses_;
   sets_.refer(route.written);
   route.black = row.fields().find("blackhole").value_or("false") == "true";
-  route.differs = kind_of(row.fields()) != Kind::Ours;
+  const Result<IpAddress> source = IpAddress::parse(row.fields().find("prefsrc").value_or(""));
+  route.written_source = source && *source != IpAddress{} ? sources_.refer(*source) : Sources::kNone;
+  route.differs = kind_of(row.fields()) != Kind::Ours || row.fields().find("prefsrc").value_or("") != source_text(route.written_source);
   route.reading = reading_;
   const std::string_view protocol = row.fields().find("protocol").value_or("");
   for (unsigned number = 0; number < 256; ++number) {
@@ -133,6 +135,7 @@ void RouteBook::adopt(const Record& row, std::string_view group) {
   if (!is_new) return queue(place);
   route.aim = Aim::Row;
   set_protocol(route, route.written_protocol);
+  set_source(route, sources_.address(route.written_source));
   route.session = session_ - 1;
   ++stale_;
   vrfs_.add_stale(route.vrf, route.protocol);

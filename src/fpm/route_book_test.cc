@@ -282,6 +282,85 @@ TEST_F(RouteBookTest, WhatIsLeftOutIsCountedByItsReason) {
   }
 }
 
+TEST_F(RouteBookTest, WhatIsLeftOutOfARouteIsCounted) {
+  hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66, .mtu = 1400}));
+  RouteChange route{.protocol = 186, .table = 254, .prefix = kit::prefix("10.2.0.0/16"), .hops = {}};
+  for (const bool encapsulated : {false, true}) {
+    route.hops.push_back(
+        {.device = encapsulated ? 5U : 3U, .has_gateway = true, .encapsulated = encapsulated, .gateway = kit::address("10.0.0.3")});
+  }
+  book_->apply(route);
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0", "+10.2.0.0/16 nexthop_group=fpm:10.0.0.3@v0"));
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Metrics)], 1U);
+  EXPECT_EQ(book_->figures().skipped[static_cast<std::size_t>(Skip::Encapsulated)], 1U);
+}
+
+TEST_F(RouteBookTest, OnlinkAndLargeWeightsAreInTheRowOfTheGroup) {
+  hear(kit::nexthop(66, "169.254.0.1", 3, true) + kit::nexthop(67, "10.0.1.2", 5) + kit::group(72, {{66, 300}, {67, 900}}) +
+       kit::route("10.1.0.0/16", {.nexthop = 72}) + kit::route("10.2.0.0/16", {.nexthop = 66}));
+  write();
+  EXPECT_THAT(
+      write_groups(),
+      testing::UnorderedElementsAre(
+          "+fpm:10.0.1.2@v1*900+169.254.0.1@v0*300/onlink nexthop=10.0.1.2,169.254.0.1 ifname=v1,v0 weight=900,300 onlink=false,true",
+          "+fpm:169.254.0.1@v0/onlink nexthop=169.254.0.1 ifname=v0 onlink=true"));
+  hear(kit::route("10.2.0.0/16", {.via = {"169.254.0.1", 3}}));
+  EXPECT_THAT(write(), ElementsAre("+10.2.0.0/16 nexthop_group=fpm:169.254.0.1@v0")) << "the same gateway in a subnet";
+}
+
+/// Goal: the preferred source is in the row, and a change of it alone is one.
+TEST_F(RouteBookTest, APreferredSourceIsAFieldOfTheRow) {
+  const auto route = [](std::string_view source) { return kit::route("10.1.0.0/16", {.nexthop = 66, .source = std::string{source}}); };
+  hear(kit::nexthop(66, "10.0.0.2", 3) + route("10.1.0.32"));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0 prefsrc=10.1.0.32"));
+  hear(route("10.1.0.32"));
+  EXPECT_THAT(write(), IsEmpty());
+  hear(route("10.1.0.33"));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0 prefsrc=10.1.0.33"));
+  hear(route(""));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:10.0.0.2@v0 prefsrc="))
+      << "a store may keep fields that are not written";
+  hear(kit::nexthop(67, "10.0.1.2", 5) + kit::route("10.1.0.0/16", {.nexthop = 67}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 prefsrc= nexthop_group=fpm:10.0.1.2@v1")) << "as this one does";
+}
+
+TEST_F(RouteBookTest, APreferredSourceOfAnEarlierRunIsAdopted) {
+  const std::string with = kit::route("10.1.0.0/16", {.nexthop = 66, .source = "10.1.0.32"});
+  const std::string other = kit::route("10.2.0.0/16", {.nexthop = 66, .source = "10.1.0.33"});
+  hear(kit::nexthop(66, "10.0.0.2", 3) + with + other);
+  write();
+  make();  // Another process.
+  bool adopted = false;
+  const RowReader reader{*store_, *book_, [&](const Status& status) { adopted = status.ok(); }};
+  EXPECT_TRUE(world_.run_until(
+      scheduler_, [&] { return adopted; }, 10s));
+  book_->begin_session();
+  hear(kit::nexthop(66, "10.0.0.2", 3) + with + kit::route("10.2.0.0/16", {.nexthop = 66}));
+  EXPECT_THAT(write(), ElementsAre("+10.2.0.0/16 nexthop_group=fpm:10.0.0.2@v0 prefsrc="));
+}
+
+TEST_F(RouteBookTest, SourcesBeyondTheLimitAreLeftOutAndSentAgain) {
+  const auto route = [](std::size_t i, std::string_view source) {
+    return kit::route("10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24",
+                      {.nexthop = 66, .source = std::string{source}});
+  };
+  const auto source = [](std::size_t i) { return "192.0." + std::to_string((i + 1) / 256) + "." + std::to_string((i + 1) % 256); };
+  hear(kit::nexthop(66, "10.0.0.2", 3));
+  for (std::size_t i = 0; i <= limits::kFpmSources; ++i) hear(route(i, source(i)));
+  write();
+  EXPECT_THAT(rows_, Contains(Pair("10.0.254.0/24", "nexthop_group=fpm:10.0.0.2@v0 prefsrc=192.0.0.255")));
+  EXPECT_THAT(rows_, Contains(Pair("10.0.255.0/24", "nexthop_group=fpm:10.0.0.2@v0")));
+  EXPECT_EQ(book_->figures().left_out, 1U);
+  EXPECT_FALSE(book_->wants_resend());
+  for (std::size_t i = 0; i < 20; ++i) hear(route(i, ""));
+  write();
+  EXPECT_TRUE(book_->wants_resend());
+  book_->begin_session();
+  hear(kit::nexthop(66, "10.0.0.2", 3) + route(limits::kFpmSources, source(limits::kFpmSources)));
+  write();
+  EXPECT_THAT(rows_, Contains(Pair("10.0.255.0/24", "nexthop_group=fpm:10.0.0.2@v0 prefsrc=192.0.1.0")));
+}
+
 TEST_F(RouteBookTest, AConnectedRouteReplacesOneOfAnotherProtocol) {
   hear(kit::nexthop(66, "10.0.0.2", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}));
   write();

@@ -314,7 +314,7 @@ TEST_F(FpmServer, WhatWasLeftOutIsSentAgainWhenThereIsRoom) {
 TEST_F(FpmServer, ZebraIsToldOfRoutesThatTheDataPlaneHas) {
   ServerOptions telling = options();
   std::set<std::string> plane;
-  telling.is_programmed = [&](std::string_view, const Prefix& prefix, std::string_view group, bool) {
+  telling.is_programmed = [&](std::string_view, const Prefix& prefix, std::string_view group, bool, const IpAddress&) {
     return plane.contains(prefix.to_string() + " " + std::string{group});
   };
   open(std::move(telling));
@@ -344,7 +344,7 @@ TEST_F(FpmServer, ZebraIsToldOfRoutesThatTheDataPlaneHas) {
 TEST_F(FpmServer, ZebraIsToldOfRoutesOfVrfsByTheirDevices) {
   ServerOptions telling = options();
   telling.book.vrf_name = [](std::uint32_t table) { return table == 1001 ? "Vrf1" : table == 1002 ? "Vrf2" : ""; };
-  telling.is_programmed = [](std::string_view vrf, const Prefix&, std::string_view, bool) { return !vrf.empty(); };
+  telling.is_programmed = [](std::string_view vrf, const Prefix&, std::string_view, bool, const IpAddress&) { return !vrf.empty(); };
   telling.vrf_id = [](std::string_view vrf) { return vrf == "Vrf1" ? 300U : 0U; };
   open(std::move(telling));
   const UniqueFd zebra = connect();

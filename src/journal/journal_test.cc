@@ -149,7 +149,7 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
 }
 
 TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
-  const NexthopEntry single{.id = NexthopId{7}, .gateway = IpAddress::v4(0x0A000001), .port = IfIndex{3}, .members = {}};
+  const NexthopEntry single{.id = NexthopId{7}, .gateway = IpAddress::v4(0x0A000001), .port = IfIndex{3}, .members = {}, .onlink = true};
   const NexthopEntry group{.id = NexthopId{8}, .gateway = {}, .port = {}, .members = {{NexthopId{7}, 256}, {NexthopId{9}, 1}}};
   const Prefix prefix = Prefix::parse("2001:db8::/32").value();
   const std::vector<DeleteOrder> deletes{NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)},
@@ -170,7 +170,7 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
     journal->write_ended(2, {StatusCode::Unavailable, "no connection"});
   }
   EXPECT_THAT(words(),
-              testing::IsSupersetOf({"kernel found 12 objects", "kernel next hop 7 to 10.0.0.1 on port 3",
+              testing::IsSupersetOf({"kernel found 12 objects", "kernel next hop 7 to 10.0.0.1 on port 3 onlink",
                                      "kernel next hop 8, a group of 7 9", "restart look rows are yet to come",
                                      "restart look the rows of before have come", "write refused resource-exhausted: the table is full",
                                      "write ended number 1: ok", "write ended number 2: unavailable: no connection"}));

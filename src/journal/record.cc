@@ -406,7 +406,9 @@ std::string link_text(const LinkEvent& link) {
 
 std::string nexthop_text(const NexthopEntry& nexthop) {
   std::string text = std::to_string(nexthop.id.value());
-  if (nexthop.members.empty()) return text + " to " + nexthop.gateway.to_string() + " on port " + std::to_string(nexthop.port.value());
+  if (nexthop.members.empty())
+    return text + " to " + nexthop.gateway.to_string() + " on port " + std::to_string(nexthop.port.value()) +
+           (nexthop.onlink ? " onlink" : "");
   text += ", a group of";
   for (const GroupMember& member : nexthop.members) text.append(" ").append(std::to_string(member.nexthop.value()));
   return text;

@@ -69,6 +69,9 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
   runtime.scheduler().add(restart_timer_);
   runtime.explain(kNeighbor, [this](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, neighbor_words(key)}; });
   ports_.on_name_left([this](const std::string& port, IfIndex device) { clear_device(port, device); });
+  interfaces_.on_address_gone([this](const IpAddress& address) {
+    if (audit_ != nullptr) audit_->address_changed(address);
+  });
   if (journal_ != nullptr) note_settings();
 }
 
@@ -110,6 +113,7 @@ Status Agent::start() {
     if (event.altered) restore_settings(event.name);
     // A device that was down, or whose MTU was too small for IPv6, has lost addresses.
     if (audit_ != nullptr) audit_->notice(ObjectKind::Address);
+    if (audit_ != nullptr && event.removed && routes_.has_sources()) audit_->notice(ObjectKind::Route);  // Its addresses may be sources.
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);

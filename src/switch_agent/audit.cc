@@ -128,11 +128,18 @@ void Audit::notice(const std::optional<ObjectEvent>& event) {
     bool operator()(const DeviceDelete&) const { return false; }  // Link events tell of devices.
     bool operator()(const FdbDelete& one) const { return parts.fdb.is_changed_by(one, event); }
   };
+  const auto* const address = std::get_if<AddressDelete>(&object);
+  if (address != nullptr) address_changed(address->address.address);
   if (!std::visit(IsOurs{parts_, *event}, object)) return;
   notice(kind_of(object));
   // The kernel drops the neighbours of a family with the last address of that family.
   if (kind_of(object) == ObjectKind::Address) notice(ObjectKind::Neighbor);
   if (event->drops_routes) notice(ObjectKind::Route);
+}
+
+/// The kernel drops IPv4 routes with the address that is their preferred source. Kernels before 6.6 do not report them.
+void Audit::address_changed(const IpAddress& address) {
+  if (parts_.routes.has_source(address)) notice(ObjectKind::Route);
 }
 
 void Audit::notice(ObjectKind kind) {

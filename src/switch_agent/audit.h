@@ -122,6 +122,8 @@ class Audit final : public Source {
   void notice(const std::optional<ObjectEvent>& event);
   /// The same, for a whole kind.
   void notice(ObjectKind kind);
+  /// Called when any program has set or deleted the address.
+  void address_changed(const IpAddress& address);
   /// Called when the data plane has answered the orders that delete unwanted objects.
   void deletes_answered(std::span<const Operation> deletes);
 

@@ -331,6 +331,7 @@ void Interfaces::tell_free(const std::string& port, bool ipv6) {
 void Interfaces::address_gone(const std::string& port, const Prefix& address) {
   Interface& interface = interfaces_[port];
   interface.addresses.erase(address);
+  if (on_address_gone_) on_address_gone_(address.address);
   const std::string name = shared_name(port, address);
   if (spellings_.release(name)) announce({kAddressSpelling, name});
   if (!interface.addresses.empty()) return;

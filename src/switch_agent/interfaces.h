@@ -45,6 +45,8 @@ class Interfaces final : public Orch {
   /// Orders again an address that another program deleted or changed.
   void program_again(DriftKind kind, const AddressDelete& object);
   bool has(const AddressDelete& object) const;
+  /// Sets what is called when an address of a row is deleted.
+  void on_address_gone(std::function<void(const IpAddress& address)> handler) { on_address_gone_ = std::move(handler); }
   /// The VRF that the row of the port asks for; empty: the default VRF.
   std::string vrf_of(std::string_view port) const {
     const auto it = interfaces_.find(port);
@@ -133,6 +135,7 @@ class Interfaces final : public Orch {
   std::set<std::string, std::less<>> ipv6_off_;   // Ports where the kernel refused an IPv6 address because IPv6 is switched off.
   std::set<std::string, std::less<>> small_mtu_;  // Ports whose MTU became too small for IPv6.
   RetryTimer retry_;
+  std::function<void(const IpAddress& address)> on_address_gone_;
 };
 
 /// The key of the facts kAddressed and kNeighborsGone.

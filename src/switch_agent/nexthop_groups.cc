@@ -219,8 +219,7 @@ void NexthopGroups::ask(Nexthop& nexthop) {
   if (!nexthop.resolved || !has_port(nexthop.key)) return;
   nexthop.asking = true;
   nexthop.ordered = true;
-  program(programmer_, order_of(nexthop),
-          [this, key = nexthop.key](const Status& status) { answered(key, status); });
+  program(programmer_, order_of(nexthop), [this, key = nexthop.key](const Status& status) { answered(key, status); });
 }
 
 void NexthopGroups::answered(const HopKey& key, const Status& status) {

@@ -221,9 +221,10 @@ class NexthopGroups final : public Orch {
   std::vector<std::uint32_t> free_nexthop_ids_;
   std::vector<NexthopId> undeleted_;  // Unused objects whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = numbers_.nexthops;
-  std::set<std::uint32_t> group_ids_;                                 // Numbers of the groups in groups_.
-  std::set<std::uint32_t> taken_ids_;                                 // Numbers that an earlier run or another program has used.
-  std::map<std::tuple<IfIndex, IpAddress, bool>, NexthopId> left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
+  std::set<std::uint32_t> group_ids_;  // Numbers of the groups in groups_.
+  std::set<std::uint32_t> taken_ids_;  // Numbers that an earlier run or another program has used.
+  std::map<std::tuple<IfIndex, IpAddress, bool>, NexthopId>
+      left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same groups, by number.
   /// By missing neighbour: the facts of rows that are parked on another neighbour, but for which this one suffices. Some entries may be

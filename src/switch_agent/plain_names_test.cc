@@ -10,6 +10,8 @@ TEST(PlainNames, SharedNextHopsAreNamedByTheirAddresses) {
   EXPECT_EQ(plain_names("NEXTHOP_SET 1.2.3.4@Ethernet0*1: parked"), "next hops 1.2.3.4 on Ethernet0: parked");
   EXPECT_EQ(plain_names("waits for nexthop-set fd00::1@swp1*1+fd00::2@swp2*3"),
             "waits for next hops fd00::1 on swp1, fd00::2 on swp2 (weight 3)");
+  EXPECT_EQ(plain_names("nexthop-set:10.0.0.1@swp1*1/onlink+10.0.1.1@swp2*3/onlink: parked"),
+            "next hops 10.0.0.1 on swp1 (onlink), 10.0.1.1 on swp2 (weight 3) (onlink): parked");
   EXPECT_EQ(plain_names("waits for nexthop-set:10.0.0.2@Ethernet0*1"), "waits for next hops 10.0.0.2 on Ethernet0");
   EXPECT_EQ(plain_names("NEXTHOP_SET"), "next hops");
   EXPECT_EQ(plain_names("NEXTHOP_SET sweep"), "next hops sweep");

@@ -1,6 +1,6 @@
-// RouteMap: the programmed routes by prefix and table, and for each group the list of its routes. A route stores the group's count of
-// losses at the time of its order. If the group has been lost since, the kernel has dropped the route. Lost routes are first in their list.
-// One thread only. O(1) expected.
+// RouteMap: the programmed routes by prefix and table, and for each group and preferred source the list of its routes. A route stores the
+// group's count of losses at the time of its order. If the group has been lost since, the kernel has dropped the route. Lost routes are
+// first in their list. One thread only. O(1) expected.
 #pragma once
 
 #include <algorithm>
@@ -70,6 +70,8 @@ class RouteMap {
     std::uint32_t restoring = 0;  // Linked routes whose restoring order is under way.
     std::uint32_t losses = 0;     // The entry's losses when the group was counted.
     bool is_down = false;
+    IpAddress source{};             // Of its routes; 0.0.0.0: none. So a route itself has none.
+    std::uint32_t sibling = kNone;  // The next group of the same fact, with another source.
   };
 
   std::uint32_t find(const RouteId& route) const {
@@ -163,13 +165,16 @@ class RouteMap {
     route.group = kNone;
   }
 
-  /// Returns the group of a fact; creates it if absent. Its entry is looked up again if it was forgotten.
-  std::uint32_t group_at(FactKind kind, std::string_view name, const GroupIds& ids) {
-    std::uint32_t slot = find_group(kind, name);
+  /// Returns the group of a fact and a source; creates it if absent. Its entry is looked up again if it was forgotten.
+  std::uint32_t group_at(FactKind kind, std::string_view name, const GroupIds& ids, const IpAddress& source = {}) {
+    std::uint32_t slot = find_group(kind, name, source);
     if (slot == kNone) {
       slot = groups_.take();
       groups_[slot] = Group{{kind, std::string{name}}};
-      names_of(kind).emplace(std::string{name}, slot);
+      groups_[slot].source = source;
+      groups_[slot].sibling = find_group(kind, name);
+      names_of(kind).insert_or_assign(std::string{name}, slot);
+      if (source != IpAddress{}) ++with_source_;
     }
     Group& group = groups_[slot];
     if (!group.entry || group.entry->forgotten) group.entry = ids.find(kind, name);
@@ -182,6 +187,22 @@ class RouteMap {
     groups_[slot] = Group{.fact = {FactKind{}, ""}, .entry = std::move(entry), .uses = 1};
     return slot;
   }
+  /// The group of a fact and a source.
+  std::uint32_t find_group(FactKind kind, std::string_view name, const IpAddress& source) const {
+    std::uint32_t slot = find_group(kind, name);
+    while (slot != kNone && groups_[slot].source != source) slot = groups_[slot].sibling;
+    return slot;
+  }
+  /// True if routes have this source. O(groups) if any has a source.
+  bool has_source(const IpAddress& source) const {
+    if (with_source_ == 0) return false;
+    for (std::uint32_t slot = 0; slot < groups_.limit(); ++slot) {
+      if (groups_[slot].uses > 0 && groups_[slot].source == source) return true;
+    }
+    return false;
+  }
+  bool has_sources() const noexcept { return with_source_ != 0; }
+  /// The first group of a fact; 'sibling' leads to the others.
   std::uint32_t find_group(FactKind kind, std::string_view name) const {
     for (const auto& [of, names] : by_fact_) {
       if (of != kind) continue;
@@ -192,7 +213,17 @@ class RouteMap {
   }
   void erase_group(std::uint32_t slot) {
     Group& group = groups_[slot];
-    names_of(group.fact.kind).erase(group.fact.key);
+    Names& names = names_of(group.fact.kind);
+    const auto first = names.find(group.fact.key);
+    if (first->second == slot && group.sibling == kNone) {
+      names.erase(first);
+    } else {
+      std::uint32_t* link = &first->second;
+      while (*link != slot) link = &groups_[*link].sibling;
+      *link = group.sibling;
+    }
+    if (group.source != IpAddress{}) --with_source_;
+    group.uses = 0;
     group.entry.reset();
     groups_.give_back(slot);
   }
@@ -255,7 +286,8 @@ class RouteMap {
   std::size_t there_ = 0;                            // Routes on groups that are in the kernel.
   std::size_t restoring_ = 0;                        // Routes on groups whose restoring order is under way.
   std::size_t drifted_ = 0;
-  std::size_t withdrawn_ = 0;  // Routes on unusable groups that are not in the kernel.
+  std::size_t with_source_ = 0;  // Groups with a source.
+  std::size_t withdrawn_ = 0;    // Routes on unusable groups that are not in the kernel.
 };
 
 }  // namespace rondo::switch_agent

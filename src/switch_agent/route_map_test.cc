@@ -54,6 +54,36 @@ TEST(RouteMap, EqualNamesOfOtherKindsAreOtherGroups) {
   EXPECT_NE(map.group_at(kKind, "7", ids), map.group_at(other, "7", ids));
 }
 
+/// Most routes have no source, so a route has no place for one.
+TEST(RouteMap, RoutesWithAnotherSourceAreAGroupOfTheSameFact) {
+  static_assert(sizeof(RouteMap::Route) == 40);
+  GroupIds ids;
+  RouteMap map;
+  ids.at({kKind, "7"}).id = NexthopId{1};
+  const IpAddress one = IpAddress::v4(1);
+  const IpAddress two = IpAddress::v4(2);
+  const std::uint32_t none = map.group_at(kKind, "7", ids);
+  const std::uint32_t first = map.group_at(kKind, "7", ids, one);
+  const std::uint32_t second = map.group_at(kKind, "7", ids, two);
+  EXPECT_EQ(map.group_at(kKind, "7", ids, one), first);
+  EXPECT_EQ(map.group(first).entry, map.group(none).entry);
+  const auto all = [&] {
+    std::set<std::uint32_t> slots;
+    for (std::uint32_t slot = map.find_group(kKind, "7"); slot != RouteMap::kNone; slot = map.group(slot).sibling) slots.insert(slot);
+    return slots;
+  };
+  EXPECT_EQ(all(), (std::set{none, first, second}));
+  map.group(first).uses = 1;
+  EXPECT_TRUE(map.has_source(one));
+  EXPECT_FALSE(map.has_source(two)) << "no route uses it";
+  for (const std::uint32_t gone : {first, none, second}) {
+    map.erase_group(gone);
+    EXPECT_FALSE(all().contains(gone));
+  }
+  EXPECT_EQ(map.find_group(kKind, "7"), RouteMap::kNone);
+  EXPECT_FALSE(map.has_sources());
+}
+
 TEST(RouteMapModel, LinksAndUnlinksAsThePlainModelDoes) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/counted.h"
+#include "dataplane/kernel_status.h"
 #include "orch/ask_again.h"
 #include "orch/expect_settle.h"
 #include "rondo/base/assert.h"
@@ -114,7 +115,8 @@ class Routes::PutBack final : public Source {
     routes_.touch(route);
     if (!route.busy) {
       map.set_restoring(slot, true);
-      operations.push_back({RouteSet{route.prefix, group.entry->id, route.table, route.type, true}, {}});
+      operations.push_back({routes_.order_of(route), {}});
+      std::get<RouteSet>(operations.back().order).create = true;
     }
     return true;
   }
@@ -171,18 +173,26 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     runtime.explain(unused, [this, kind = kind](std::string_view name) {
       const std::uint32_t slot = routes_.find_group(kind, name);
       if (slot == RouteMap::kNone) return FactOrigin{};
-      const RouteMap::Group& group = routes_.group(slot);
-      const std::string one = group.head == RouteMap::kNone ? "" : ", " + row_key_of(routes_[group.head].id()) + " among them";
-      return FactOrigin{"", "", counted(group.uses, "route still uses", "routes still use") + " it" + one};
+      std::uint32_t uses = 0;
+      std::string one;
+      for (std::uint32_t other = slot; other != RouteMap::kNone; other = routes_.group(other).sibling) {
+        const RouteMap::Group& group = routes_.group(other);
+        uses += group.uses;
+        if (group.head != RouteMap::kNone) one = ", " + row_key_of(routes_[group.head].id()) + " among them";
+      }
+      return FactOrigin{"", "", counted(uses, "route still uses", "routes still use") + " it" + one};
     });
     observe(kind, [this, kind = kind](std::string_view name, bool usable) {
-      const std::uint32_t slot = routes_.find_group(kind, name);
-      if (slot == RouteMap::kNone) return;
-      routes_.touch(slot);
-      if (usable) return put_back_->add(slot);
+      for (std::uint32_t slot = routes_.find_group(kind, name); slot != RouteMap::kNone; slot = routes_.group(slot).sibling) {
+        routes_.touch(slot);
+        if (usable) put_back_->add(slot);
+      }
+      if (usable) return;
       refused_known_.forget_if([&](const RouteId& id) {  // The group explains why its routes are not there.
         const std::uint32_t route = routes_.find(id);
-        return route == RouteMap::kNone || routes_[route].group == slot;
+        if (route == RouteMap::kNone || routes_[route].group == RouteMap::kNone) return true;
+        const Fact& fact = routes_.group(routes_[route].group).fact;
+        return fact.kind == kind && fact.key == name;
       });
     });
   }
@@ -225,7 +235,7 @@ void Routes::apply(Batch& batch, std::size_t index, const Result<Place>& place) 
   } else if (change.op() == ChangeOp::Delete && place->id.table == 0) {
     batch.done(index);
   } else if (change.op() == ChangeOp::Delete) {
-    order_delete(batch, index, *place);
+    order_delete(batch, index, *place, {});
   } else if (!place->vrf.empty() && !holds({kVrf, std::string{place->vrf}})) {
     batch.answer(index, Outcome::wait_for({kVrf, std::string{place->vrf}}));
   } else {
@@ -239,19 +249,20 @@ void Routes::order_set(Batch& batch, std::size_t index, const Place& place) {
     batch.answer(index, Outcome::reject(row.error()));
     return;
   }
-  if (Status families = check_families(place.id.prefix, row->hops); !families.ok()) {
+  if (Status families = check_families(place.id.prefix, *row); !families.ok()) {
     batch.answer(index, Outcome::reject(std::move(families)));
     return;
   }
   if (row->not_ours) {
-    order_delete(batch, index, place);  // A route of ours may exist under this key.
+    order_delete(batch, index, place, {});  // A route of ours may exist under this key.
     return;
   }
   if (another_row_has(place, batch[index].key())) return wait_for_row(batch, index, place.id);
   const std::uint32_t slot = routes_.find(place.id);
   if (wait_if_busy(batch, index, slot)) return;
+  if (!left_.empty()) left_.erase(place.id);
   std::uint32_t group = nowhere_;
-  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return forget_refusal(place.id);
+  if (row->type == RouteType::Unicast && !find_group(batch, index, place, *row, group)) return forget_refusal(place.id);
   const GroupIds::Entry& entry = *routes_.group(group).entry;
   bool create = slot == RouteMap::kNone;
   if (slot != RouteMap::kNone) {
@@ -260,14 +271,21 @@ void Routes::order_set(Batch& batch, std::size_t index, const Place& place) {
     if (route.group == group && route.type == row->type && route.losses == entry.losses && !route.drifted) {
       if (route.restoring) return answer_restoring(batch, index);
       ++counts_.unchanged;
-      batch.done(index);
+      batch.answer(index, outcome_of_present(place.id, group));
       return;
     }
     route.busy = true;
   }
   ++routes_.group(group).uses;
   if (operations_.empty()) reserve(batch.size());
-  operations_.push_back({RouteSet{place.id.prefix, entry.id, place.id.table, row->type, create}, {}});
+  operations_.push_back({RouteSet{.prefix = place.id.prefix,
+                                  .nexthop = entry.id,
+                                  .table = place.id.table,
+                                  .type = row->type,
+                                  .create = create,
+                                  .to_device = !entry.device.empty(),
+                                  .source = row->source},
+                         {}});
   use_table(place.id.table);
   if (!place.canonical) spellings_.take(row_key_of(place.id), batch[index].key());
   ordered_.push_back({batch.stage(index), group, entry.losses, false, place.canonical});
@@ -287,28 +305,36 @@ void Routes::answer_restoring(Batch& batch, std::size_t index) {
                Outcome::retry_after(kSoon, Status{StatusCode::FailedPrecondition, "the kernel lost the route; it is being put back"}));
 }
 
-bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
+bool Routes::find_group(Batch& batch, std::size_t index, const Place& place, const RouteRow& row, std::uint32_t& group) {
   const FactKind kind = row.group.empty() ? kNexthopSet : kNexthopGroup;
   const std::string set_name = row.group.empty() ? name_of(row.hops) : std::string{};
   const std::string_view name = row.group.empty() ? std::string_view{set_name} : row.group;
-  const std::uint32_t known = routes_.find_group(kind, name);
-  if (known != RouteMap::kNone && routes_.group(known).entry && routes_.group(known).entry->usable) {
+  const std::uint32_t known = routes_.find_group(kind, name, row.source);
+  const bool is_used = known != RouteMap::kNone && routes_.group(known).entry && routes_.group(known).entry->usable;
+  const auto found = is_used ? nullptr : ids_.find(kind, name);
+  const GroupIds::Entry* const entry = is_used ? routes_.group(known).entry.get() : found.get();
+  const bool is_to_device = row.hops.size() == 1 && row.hops.front().is_to_device();
+  if (is_to_device || (entry && (entry->of_others || !entry->device.empty()))) {
+    const std::string& device = is_to_device ? row.hops.front().port : entry->device;
+    if (leave(batch, index, place, {kind, std::string{name}}, entry && entry->of_others, device)) return false;
+  }
+  if (is_used) {
     group = known;
     return true;
   }
-  const auto entry = ids_.find(kind, name);
   if (!entry || !entry->usable) {
     wait_for_group(batch, index, {kind, std::string{name}}, row);
     return false;
   }
-  if (known == RouteMap::kNone && kind == kNexthopSet) {
+  const bool is_first = routes_.find_group(kind, name) == RouteMap::kNone;
+  if (is_first && kind == kNexthopSet) {
     if (Status kept = keep_set(set_name, row.hops); !kept.ok()) {
       batch.answer(index, Outcome::retry_after(kSoon, std::move(kept)));
       return false;
     }
   }
-  group = routes_.group_at(kind, name, ids_);
-  if (known == RouteMap::kNone) withdraw({kind == kNexthopSet ? kSetUnused : kGroupUnused, std::string{name}});
+  group = routes_.group_at(kind, name, ids_, row.source);
+  if (is_first) withdraw({kind == kNexthopSet ? kSetUnused : kGroupUnused, std::string{name}});
   if (kind == kNexthopSet) requested_sets_.erase(set_name);
   return true;
 }
@@ -361,16 +387,22 @@ void Routes::write_set_again(const std::string& name) {
   if (!write_set(Change{ChangeOp::Set, set_row(parse_set_name(name).value())}).ok()) sets_again_.add(name);
 }
 
-void Routes::order_delete(Batch& batch, std::size_t index, const Place& place) {
-  if (!held_by_others_.empty()) held_by_others_.erase(place.id);
-  refused_new_.forget(place.id);
-  const std::uint32_t slot = routes_.find(place.id);
-  const bool may_be_there = slot != RouteMap::kNone || !restarted_;
-  if (!may_be_there || another_row_has(place, batch[index].key())) {
+void Routes::order_delete(Batch& batch, std::size_t index, const Place& place, Left left) {
+  if (another_row_has(place, batch[index].key())) {
     batch.done(index);
     return;
   }
+  const std::uint32_t slot = routes_.find(place.id);
   if (wait_if_busy(batch, index, slot)) return;
+  if (!held_by_others_.empty()) held_by_others_.erase(place.id);
+  refused_new_.forget(place.id);
+  if (!left_.empty()) left_.erase(place.id);
+  if (!left.while_hold.empty()) left_.emplace(place.id, std::move(left));
+  const bool may_be_there = slot != RouteMap::kNone || !restarted_;
+  if (!may_be_there) {
+    batch.answer(index, outcome_of_left(place.id));
+    return;
+  }
   if (slot != RouteMap::kNone) routes_[slot].busy = true;
   operations_.push_back({RouteDelete{place.id.prefix, place.id.table}, {}});
   ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, place.canonical});
@@ -445,10 +477,11 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   // uses counts as awaited and stays. Otherwise the kernel may have dropped the group a moment ago, and the event is still on its way; or
   // another program deleted it, and audits only report.
   const RouteMap::Group& group = routes_.group(ordered.group);
-  const bool has_no_group = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_;
+  const bool has_no_source = operation.status.message().find(kNoSource) != std::string_view::npos;
+  const bool has_no_group = operation.status.code() == StatusCode::FailedPrecondition && ordered.group != nowhere_ && !has_no_source;
   const bool group_gone = has_no_group && !group.entry->usable;
   const Status why = has_no_group ? operation.status.with_context(missing_group_words(group.fact)) : operation.status;
-  const Outcome outcome = is_foreign   ? Outcome::retry_after(kForeignRetry, operation.status)
+  const Outcome outcome = is_foreign   ? Outcome::retry_after(foreign_delay(id), operation.status)
                           : group_gone ? Outcome::wait_for(group.fact)
                                        : refusals_of(slot).note(id, outcome_of_set(why));
   if (is_foreign || group_gone) forget_refusal(id);
@@ -466,8 +499,10 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
   const RouteId id = id_of(operation);
   const std::uint32_t slot = routes_.find(id);
   Outcome outcome = refusals_of(slot).note(id, outcome_of_delete(operation.status));
+  const bool is_deleted = outcome.kind() == Outcome::Kind::Done;
+  if (is_deleted && !rivals_.empty()) rivals_.erase(id);
   if (slot != RouteMap::kNone) {
-    if (outcome.kind() == Outcome::Kind::Done) {
+    if (is_deleted) {
       const std::uint32_t group = routes_[slot].group;
       routes_.erase(slot);
       release_group(group);
@@ -480,12 +515,12 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
       mark_lost(slot);
     }
   }
-  settle(ordered.ticket, std::move(outcome));
+  settle(ordered.ticket, is_deleted ? outcome_of_left(id) : std::move(outcome));
 }
 
 /// When the order that restores the route is given again, after this answer.
 Duration Routes::retry_delay_of(std::uint32_t slot, const Status& answer) {
-  if (answer.code() == StatusCode::AlreadyExists) return kForeignRetry;
+  if (answer.code() == StatusCode::AlreadyExists) return foreign_delay(routes_[slot].id());
   return retry_after(refused_known_.note(routes_[slot].id(), outcome_of_set(answer)));
 }
 
@@ -511,6 +546,7 @@ void Routes::release_group(std::uint32_t slot, bool is_tried_again) {
   const Fact fact = group.fact;
   put_back_->forget(slot);
   routes_.erase_group(slot);
+  if (routes_.find_group(fact.kind, fact.key) != RouteMap::kNone) return;  // Routes with another source use it.
   if (fact.kind == kNexthopSet) {
     // Other rows may wait for the set to become usable: then it stays, and the sweep deletes it when it is unused.
     if (is_tried_again) sets_tried_again_.insert(fact.key);

@@ -15,9 +15,10 @@ namespace {
 constexpr std::size_t kAhead = 16;
 
 std::string in_words(const RouteEntry& actual) {
-  std::string words = to_string(RouteSet{actual.prefix, actual.nexthop, actual.table, actual.type});
+  std::string words = to_string(
+      RouteSet{.prefix = actual.prefix, .nexthop = actual.nexthop, .table = actual.table, .type = actual.type, .source = actual.source});
   if (actual.metric != kOwnMetric) words.append(" metric ").append(std::to_string(actual.metric));
-  if (actual.flaw == RouteFlaw::Extras) words.append(" with metrics or a source address");
+  if (actual.flaw == RouteFlaw::Extras) words.append(" with metrics");
   if (actual.flaw == RouteFlaw::Outranked) words.append(" behind a route of another program, which decides the packets");
   if (actual.tos != 0) words.append(" tos ").append(std::to_string(unsigned{actual.tos}));
   return words;
@@ -32,7 +33,8 @@ bool Routes::is_due(const RouteMap::Route& route) {
 }
 
 RouteSet Routes::order_of(const RouteMap::Route& route) {
-  return RouteSet{route.prefix, routes_.group(route.group).entry->id, route.table, route.type};
+  const RouteMap::Group& group = routes_.group(route.group);
+  return RouteSet{.prefix = route.prefix, .nexthop = group.entry->id, .table = route.table, .type = route.type, .source = group.source};
 }
 
 Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
@@ -127,7 +129,9 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
     if (!route.busy && !route.restoring && is_withdrawn) add_unwanted(actual, findings);
     return;
   }
-  const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop && actual.flaw == RouteFlaw::None;
+  const RouteMap::Group& group = routes_.group(route.group);
+  const bool is_same =
+      actual.type == route.type && actual.nexthop == group.entry->id && actual.source == group.source && actual.flaw == RouteFlaw::None;
   const bool is_second = before == RouteMap::Mark::Same;  // Another program made a second one, with our number.
   if (is_same) {
     if (findings.look() == 1 && before == RouteMap::Mark::Suspect) return;

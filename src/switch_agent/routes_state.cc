@@ -11,14 +11,16 @@ bool Routes::is_dropped(const RouteMap::Route& route) const {
   return !group.entry->usable || route.losses != group.entry->losses;
 }
 
-bool Routes::is_programmed(std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) const {
+bool Routes::is_programmed(std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole,
+                           const IpAddress& source) const {
   const std::uint32_t slot = routes_.find({prefix, vrf.empty() ? table_ : vrfs_.find(vrf)});
   if (slot == RouteMap::kNone) return false;
   const RouteMap::Route& route = routes_[slot];
   if (route.busy || route.restoring || route.drifted || route.group == RouteMap::kNone) return false;
   if (blackhole) return route.type == RouteType::Blackhole;
   const RouteMap::Group& known = routes_.group(route.group);
-  return route.type == RouteType::Unicast && known.fact.kind == kNexthopGroup && known.fact.key == group && !is_dropped(route);
+  return route.type == RouteType::Unicast && known.fact.kind == kNexthopGroup && known.fact.key == group && known.source == source &&
+         !is_dropped(route);
 }
 
 void Routes::keep_holder(const RouteId& route, const Status& answer) {
@@ -73,8 +75,11 @@ std::optional<Fact> Routes::group_of(std::string_view key) const {
 }
 
 std::size_t Routes::routes_of(const Fact& fact) const {
-  const std::uint32_t slot = routes_.find_group(fact.kind, fact.key);
-  return slot == RouteMap::kNone ? 0 : routes_.group(slot).routes;
+  std::size_t count = 0;
+  for (std::uint32_t slot = routes_.find_group(fact.kind, fact.key); slot != RouteMap::kNone; slot = routes_.group(slot).sibling) {
+    count += routes_.group(slot).routes;
+  }
+  return count;
 }
 
 }  // namespace rondo::switch_agent

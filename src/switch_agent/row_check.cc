@@ -52,7 +52,7 @@ Status check_route(std::string_view key, const Fields& fields) {
   const auto parsed = parse_route_key(key);
   if (!parsed) return parsed.error();
   const auto row = parse_route(fields);
-  return row ? check_families(parsed->prefix, row->hops) : row.error();
+  return row ? check_families(parsed->prefix, *row) : row.error();
 }
 
 Status check_fdb(std::string_view key, const Fields& fields) {

@@ -408,7 +408,8 @@ constexpr std::uint64_t kKernelWeight = 255;
 void set_weights(std::vector<Hop>& hops, const std::vector<std::uint64_t>& weights) {
   std::uint64_t most = *std::ranges::max_element(weights);
   std::uint64_t divisor = 1;
-  if (most > kKernelWeight) divisor = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}, std::gcd<std::uint64_t, std::uint64_t>);
+  if (most > kKernelWeight)
+    divisor = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0}, std::gcd<std::uint64_t, std::uint64_t>);
   most /= divisor;
   for (std::size_t i = 0; i < hops.size(); ++i) {
     std::uint64_t weight = weights[i] / divisor;
@@ -465,52 +466,6 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
 }
 
 Result<std::vector<Hop>> parse_group(const Fields& fields) { return with_unknown_field(parse_hops(fields), "NEXTHOP_GROUP_TABLE", fields); }
-
-namespace {
-constexpr std::string_view kOnlinkMark = "/onlink";
-}  // namespace
-
-std::string name_of(const std::vector<Hop>& hops) {
-  std::string name;
-  for (const Hop& hop : hops) {
-    if (!name.empty()) name += '+';
-    name.append(hop.gateway.to_string()).append("@").append(hop.port).append("*").append(std::to_string(hop.weight));
-    if (hop.onlink) name.append(kOnlinkMark);
-  }
-  return name;
-}
-
-Record set_row(const std::vector<Hop>& hops) {
-  std::string gateways;
-  std::string ports;
-  std::string weights;
-  std::string onlinks;
-  for (const Hop& hop : hops) {
-    const char* const comma = gateways.empty() ? "" : ",";
-    gateways.append(comma).append(hop.gateway.to_string());
-    ports.append(comma).append(hop.port);
-    weights.append(comma).append(std::to_string(hop.weight));
-    onlinks.append(comma).append(hop.onlink ? "true" : "false");
-  }
-  std::vector<Field> fields{{field::kNexthop.name, gateways}, {field::kIfname.name, ports}, {field::kWeight.name, weights}};
-  if (std::ranges::any_of(hops, &Hop::onlink)) fields.push_back({field::kOnlink.name, onlinks});
-  return Record::make(name_of(hops), std::span<const Field>{fields});
-}
-
-Result<std::vector<Hop>> parse_set_name(std::string_view name) {
-  std::vector<Hop> hops;
-  for (const std::string_view part : split(name, '+')) {
-    const std::size_t at = std::min(part.find('@'), part.size());
-    const std::size_t star = std::min(part.find('*', at), part.size());
-    const std::size_t end = part.ends_with(kOnlinkMark) ? part.size() - kOnlinkMark.size() : part.size();
-    Result<Hop> hop = parse_hop(part.substr(0, at), part.substr(std::min(at + 1, star), star - std::min(at + 1, star)),
-                                part.substr(std::min(star + 1, end), end - std::min(star + 1, end)), end == part.size() ? "" : "true");
-    if (!hop) return failure(hop.error());
-    hops.push_back(std::move(*hop));
-  }
-  if (hops.empty() || name_of(hops) != name) return failure(StatusCode::InvalidArgument, "the key is not a list ADDRESS@PORT*WEIGHT[/onlink]+...");
-  return hops;
-}
 
 namespace {
 
@@ -579,6 +534,10 @@ Result<RouteRow> read_route(const Fields& fields) {
       if (field.value != "true" && field.value != "false")
         return failure(bad_field(field::kBlackhole.name, field.value, "must be 'true' or 'false'"));
       blackhole = field.value == "true";
+    } else if (field.name == field::kPrefsrc.name && !field.value.empty()) {
+      const Result<IpAddress> source = IpAddress::parse(field.value);
+      if (!source || !is_host(*source)) return failure(bad_field(field::kPrefsrc.name, field.value, "is not the address of one station"));
+      row.source = *source;
     }
   }
   const int ways = static_cast<int>(blackhole) + static_cast<int>(!group.empty()) + static_cast<int>(has_hops);
@@ -586,10 +545,14 @@ Result<RouteRow> read_route(const Fields& fields) {
     return failure(StatusCode::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
   if (!group.empty() && has_hops)
     return failure(bad_field(field::kNexthopGroup.name, group, "cannot be combined with 'nexthop' or 'ifname'"));
-  if (const std::string_view weight = fields.find(field::kWeight.name).value_or(""); !group.empty() && !weight.empty())
-    return failure(bad_field(field::kWeight.name, weight, "cannot be combined with 'nexthop_group', which has weights of its own"));
+  for (const std::string_view name : {field::kWeight.name, field::kOnlink.name}) {
+    const std::string_view list = fields.find(name).value_or("");
+    if (!group.empty() && !list.empty())
+      return failure(bad_field(name, list, "cannot be combined with 'nexthop_group', which has its own"));
+  }
   if (blackhole) {
     row.type = RouteType::Blackhole;
+    row.source = {};
     return row;
   }
   if (!group.empty()) {
@@ -608,7 +571,10 @@ Result<RouteRow> read_route(const Fields& fields) {
 
 }  // namespace
 
-Status check_families(const Prefix& prefix, const std::vector<Hop>& hops) {
+Status check_families(const Prefix& prefix, const RouteRow& row) {
+  if (row.source != IpAddress{} && row.source.is_v6() != prefix.address.is_v6())
+    return bad_field(field::kPrefsrc.name, row.source.to_string(), "is not of the prefix's family");
+  const std::vector<Hop>& hops = row.hops;
   const auto is_v4 = [](const Hop& hop) { return !hop.gateway.is_v6(); };
   const auto hop = prefix.address.is_v6() ? std::ranges::find_if(hops, is_v4) : hops.end();
   if (hop == hops.end()) return {};

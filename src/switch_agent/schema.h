@@ -135,8 +135,8 @@ struct HopKey {
   bool onlink = false;
   friend auto operator<=>(const HopKey&, const HopKey&) = default;
 };
-/// Fields nexthop, ifname, weight and onlink: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway, onlink) add their weights, and
-/// weights that the kernel does not take are scaled. Sorted.
+/// Fields nexthop, ifname, weight and onlink: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway, onlink) add their weights,
+/// and weights that the kernel does not take are scaled. Sorted.
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
 /// NEXTHOP_GROUP_TABLE:<name>: the same fields.
 Result<std::vector<Hop>> parse_group(const Fields& fields);
@@ -160,10 +160,12 @@ struct RouteRow {
   RouteType type = RouteType::Unicast;
   std::string_view group;  // nexthop_group; a view into the fields.
   std::vector<Hop> hops;   // nexthop, ifname, weight, onlink.
+  IpAddress source{};      // prefsrc; 0.0.0.0: none.
   bool not_ours = false;   // The route leads out of a management or loopback device, so it belongs to other software.
 };
 Result<RouteRow> parse_route(const Fields& fields);
-/// InvalidArgument for an IPv4 next hop of an IPv6 route, which the kernel refuses. An IPv4 route can have next hops of both families.
-Status check_families(const Prefix& prefix, const std::vector<Hop>& hops);
+/// InvalidArgument for an IPv4 next hop of an IPv6 route, which the kernel refuses, and for a preferred source of another family than the
+/// prefix's. An IPv4 route can have next hops of both families.
+Status check_families(const Prefix& prefix, const RouteRow& row);
 
 }  // namespace rondo::switch_agent

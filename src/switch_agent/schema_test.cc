@@ -142,6 +142,7 @@ Row row_with_a_bad(std::string_view name) {
   if (name == "ifname") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "a/b"}};
   if (name == "port") return Row{{"port", "a/b"}};
   if (name == "type") return Row{{"port", "swp1"}, {"type", "?"}};
+  if (name == "onlink") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "swp1"}, {"onlink", "?"}};
   if (name == "weight") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "swp1"}, {"weight", "?"}};
   return Row{{name, "?"}};
 }
@@ -169,7 +170,7 @@ TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
       EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
     }
   }
-  EXPECT_EQ(fields, 26U);
+  EXPECT_EQ(fields, 29U);
   EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
   EXPECT_THAT(std::string{field::kWeight.type},
               HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));
@@ -276,8 +277,9 @@ TEST(HopsSchema, NextHopsOfBothFamiliesAreTakenInAnyOrder) {
                                         std::pair{"10.0.0.2,fe80::9,10.0.2.2", "e0,e1,e2"}}) {
     const auto hops = parse_hops(Row{{"nexthop", gateways}, {"ifname", ports}}.fields());
     ASSERT_TRUE(hops.has_value()) << error_of(hops);
-    EXPECT_TRUE(check_families(Prefix::parse("10.0.0.0/8").value(), *hops).ok());
-    EXPECT_THAT(check_families(Prefix::parse("2001:db8::/32").value(), *hops).to_string(), HasSubstr("IPv4 next hop")) << gateways;
+    const RouteRow row{.group = {}, .hops = *hops};
+    EXPECT_TRUE(check_families(Prefix::parse("10.0.0.0/8").value(), row).ok());
+    EXPECT_THAT(check_families(Prefix::parse("2001:db8::/32").value(), row).to_string(), HasSubstr("IPv4 next hop")) << gateways;
   }
 }
 
@@ -298,6 +300,28 @@ TEST(HopsSchema, WeightsThatTheKernelDoesNotTakeKeepTheirProportion) {
   const auto equal = parse_hops(Row{{"nexthop", "10.0.0.1,10.0.0.1,10.0.1.1"}, {"ifname", "A,A,B"}, {"weight", "200,100,150"}}.fields());
   ASSERT_TRUE(equal.has_value()) << error_of(equal);
   EXPECT_EQ(name_of(*equal), "10.0.0.1@A*2+10.0.1.1@B*1") << "the weights of equal next hops are added before";
+}
+
+TEST(HopsSchema, OnlinkBelongsToTheNextHop) {
+  const auto parse = [](const char* onlink) {
+    return parse_hops(
+        Row{{"nexthop", "10.0.0.1,10.0.0.1,10.0.1.1"}, {"ifname", "A,A,B"}, {"weight", "1,2,1"}, {"onlink", onlink}}.fields());
+  };
+  for (const auto& [onlink, name] :
+       {std::pair{"", "10.0.0.1@A*3+10.0.1.1@B*1"}, std::pair{"true,true,false", "10.0.0.1@A*3/onlink+10.0.1.1@B*1"},
+        std::pair{"true,false,true", "10.0.0.1@A*1/onlink+10.0.0.1@A*2+10.0.1.1@B*1/onlink"}}) {
+    const auto hops = parse(onlink);
+    ASSERT_TRUE(hops.has_value()) << error_of(hops);
+    EXPECT_EQ(name_of(*hops), name);
+    const auto named = parse_set_name(name);
+    ASSERT_TRUE(named.has_value()) << error_of(named);
+    EXPECT_EQ(*named, *hops);
+    const Record row = set_row(*hops);
+    EXPECT_EQ(parse_hops(row.fields()).value(), *hops);
+    EXPECT_EQ(row.fields().contains("onlink"), *onlink != '\0');
+  }
+  EXPECT_THAT(error_of(parse("true")), AllOf(HasSubstr("onlink"), HasSubstr("'true'")));
+  EXPECT_FALSE(parse_set_name("10.0.0.1@A*1/on").has_value());
 }
 
 TEST(HopsSchema, BadListsAreNamed) {
@@ -446,6 +470,24 @@ TEST(RouteSchema, AGroupOrHopsOrABlackhole) {
   EXPECT_EQ(blackhole->type, RouteType::Blackhole);
 }
 
+TEST(RouteSchema, APreferredSourceIsOfThePrefixsFamily) {
+  const auto checked = [](const char* prefix, const char* source, const char* group = "7") {
+    const Row fields{{"nexthop_group", group}, {"prefsrc", source}};
+    const Result<RouteRow> row = parse_route(fields.fields());
+    return row ? check_families(Prefix::parse(prefix).value(), *row) : row.error();
+  };
+  EXPECT_TRUE(checked("10.0.0.0/8", "10.1.0.32").ok());
+  EXPECT_TRUE(checked("2001:db8::/32", "fc00:1::32").ok());
+  EXPECT_TRUE(checked("10.0.0.0/8", "").ok()) << "none";
+  EXPECT_THAT(checked("10.0.0.0/8", "fc00:1::32").to_string(), AllOf(HasSubstr("prefsrc"), HasSubstr("family")));
+  EXPECT_THAT(checked("2001:db8::/32", "10.1.0.32").to_string(), HasSubstr("family"));
+  for (const char* const bad : {"lo", "0.0.0.0", "::", "224.0.0.1", "127.0.0.1"}) {
+    EXPECT_THAT(checked("10.0.0.0/8", bad).to_string(), AllOf(HasSubstr("prefsrc"), HasSubstr(bad)));
+  }
+  const Row black{{"blackhole", "true"}, {"prefsrc", "10.1.0.32"}};
+  EXPECT_EQ(parse_route(black.fields()).value().source, IpAddress{}) << "packets go nowhere";
+}
+
 TEST(RouteSchema, BadFieldsAreNamed) {
   EXPECT_THAT(error_of(parse_route(Row{}.fields())), HasSubstr("needs one of"));
   EXPECT_THAT(error_of(parse_route(Row{{"blackhole", "false"}}.fields())), HasSubstr("needs one of"));
@@ -454,7 +496,9 @@ TEST(RouteSchema, BadFieldsAreNamed) {
               AllOf(HasSubstr("nexthop_group"), HasSubstr("'7'")));
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"weight", "1,2"}}.fields())),
               AllOf(HasSubstr("weight"), HasSubstr("'1,2'"), HasSubstr("nexthop_group")));
-  EXPECT_TRUE(parse_route(Row{{"nexthop_group", "7"}, {"weight", ""}}.fields()).has_value());
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"onlink", "true"}}.fields())),
+              AllOf(HasSubstr("onlink"), HasSubstr("'true'")));
+  EXPECT_TRUE(parse_route(Row{{"nexthop_group", "7"}, {"weight", ""}, {"onlink", ""}}.fields()).has_value());
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop", "10.0.0.1"}}.fields())), HasSubstr("ifname"));
   EXPECT_THAT(error_of(parse_route(Row{{"ifname", "A"}}.fields())), HasSubstr("nexthop"));
 }

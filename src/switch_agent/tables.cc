@@ -39,8 +39,8 @@ constexpr std::array kNeighborFields{&field::kNeigh, &field::kFamily, &field::kL
 constexpr std::array<std::string_view, 1> kNeighborIgnored{"NULL"};
 constexpr std::array kGroupFields{&field::kNexthop, &field::kIfname, &field::kWeight, &field::kOnlink};
 constexpr std::array<std::string_view, 3> kGroupIgnored{"mpls_nh", "NULL", "seg_src"};
-constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &field::kIfname,
-                                  &field::kWeight,       &field::kOnlink,  &field::kBlackhole};
+constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &field::kIfname,   &field::kWeight,
+                                  &field::kOnlink,       &field::kPrefsrc, &field::kBlackhole};
 constexpr std::array<std::string_view, 8> kRouteIgnored{
     "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
 
@@ -145,7 +145,8 @@ constexpr std::array<TableReference, 11> kTables{{
      .key = "NAME",
      .key_help = "Any text. Routes name it in nexthop_group.",
      .fields = kGroupFields,
-     .rule = "nexthop and ifname are required and have equally many entries; weight, if given, has as many. Each next hop needs its "
+     .rule = "nexthop and ifname are required and have equally many entries; weight and onlink, if given, have as many. Each next hop "
+             "needs its "
              "neighbour. One whose port is down, or not there, joins the group when both have come, and one whose neighbour has not come "
              "within "
              "0.3 s joins when it comes. Without any neighbour the row waits.",
@@ -159,8 +160,8 @@ constexpr std::array<TableReference, 11> kTables{{
          "until VRF_TABLE has it.",
      .canonical_key = canonical_route_key,
      .fields = kRouteFields,
-     .rule = "One of nexthop_group, nexthop with ifname (and weight, if wanted), or blackhole=true. nexthop_group and nexthop exclude each "
-             "other. With blackhole=true they have no effect. Routes out of eth0, docker0, "
+     .rule = "One of nexthop_group, nexthop with ifname (and weight and onlink, if wanted), or blackhole=true. nexthop_group and nexthop "
+             "exclude each other. With blackhole=true they have no effect, nor has prefsrc. Routes out of eth0, docker0, "
              "usb0, lo, tun0 or Loopback devices are left to other software.",
      .ignored = kRouteIgnored,
      .example = "rondo set ROUTE_TABLE 10.1.0.0/16 nexthop_group=102"},

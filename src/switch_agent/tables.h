@@ -111,27 +111,38 @@ inline constexpr FieldReference kLearned{.name = "learned",
 inline constexpr FieldReference kFamily{
     .name = "family", .type = "IPv4 or IPv6", .fallback = "that of the key", .help = "Must be the family of the key's address."};
 inline constexpr FieldReference kNexthop{
-    .name = "nexthop", .type = "addresses, separated by commas", .fallback = "none", .help = "The gateways. An IPv4 route can have gateways of both families, an IPv6 route only IPv6 ones."};
+    .name = "nexthop",
+    .type = "addresses, separated by commas",
+    .fallback = "none",
+    .help = "The gateways. An IPv4 route can have gateways of both families, an IPv6 route only IPv6 ones."};
 inline constexpr FieldReference kIfname{
     .name = "ifname", .type = "ports, separated by commas", .fallback = "none", .help = "The port of each gateway, in the same order."};
-inline constexpr FieldReference kWeight{.name = "weight",
-                                        .type = "1 to 65535 each, separated by commas",
-                                        .fallback = "1 each",
-                                        .help =
-                                            "The weight of each gateway, in the same order. Weights of equal next hops are added. If one is "
-                                            "above 255, all are scaled to 1 to 255, and keep their proportion.",
-                                        .low = 1,
-                                        .high = 65535};
-inline constexpr FieldReference kOnlink{.name = "onlink",
-                                        .type = "true or false each, separated by commas",
-                                        .fallback = "false each",
-                                        .help =
-                                            "true: the port reaches the gateway directly, although no subnet of the port contains it. In the "
-                                            "same order as the gateways."};
+inline constexpr FieldReference kWeight{
+    .name = "weight",
+    .type = "1 to 65535 each, separated by commas",
+    .fallback = "1 each",
+    .help =
+        "The weight of each gateway, in the same order. Weights of equal next hops are added. If one is "
+        "above 255, all are scaled to 1 to 255, and keep their proportion.",
+    .low = 1,
+    .high = 65535};
+inline constexpr FieldReference kOnlink{
+    .name = "onlink",
+    .type = "true or false each, separated by commas",
+    .fallback = "false each",
+    .help =
+        "true: the port reaches the gateway directly, although no subnet of the port contains it. In the "
+        "same order as the gateways."};
 inline constexpr FieldReference kNexthopGroup{.name = "nexthop_group",
                                               .type = "key of NEXTHOP_GROUP_TABLE",
                                               .fallback = "none",
                                               .help = "The group of next hops; the route waits until the group is in the kernel."};
+inline constexpr FieldReference kPrefsrc{.name = "prefsrc",
+                                         .type = "address of this host",
+                                         .fallback = "the kernel chooses",
+                                         .help =
+                                             "The source address of packets that the host itself sends along the route. It is of the "
+                                             "prefix's family; while the host does not have it, the kernel refuses the route."};
 inline constexpr FieldReference kBlackhole{
     .name = "blackhole", .type = "true or false", .fallback = "false", .help = "true: packets to the prefix are dropped."};
 

@@ -87,8 +87,9 @@ struct FpmLife::Process {
       const auto size = runtime.store().size(kRoutes);
       return (size ? size->staged : 0) + agent.programmer().in_flight();
     };
-    options.is_programmed = [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
-      return broken != Broken::AnswersNothing && agent.routes().is_programmed(vrf, prefix, group, blackhole);
+    options.is_programmed = [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole,
+                                   const IpAddress& source) {
+      return broken != Broken::AnswersNothing && agent.routes().is_programmed(vrf, prefix, group, blackhole, source);
     };
     options.vrf_id = [this](std::string_view vrf) { return agent.port_ids().find(vrf).value(); };
     options.none_stale = [this] { agent.safety().forget(kHeld); };

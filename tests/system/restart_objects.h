@@ -123,7 +123,7 @@ inline constexpr std::array<std::string_view, 2> kNexthopChange{"NEXTHOP_GROUP_T
 inline constexpr std::array<std::string_view, 6> kGroup{
     kSecond[0],
     kSecond[1],
-    "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2",
+    "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2 onlink=false,false",
     "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2",
     "NEXTHOP_GROUP_TABLE|mixed|nexthop=10.2.0.2,10.6.0.2,10.#.0.2 ifname=swp2,swp6,swp#",
     "ROUTE_TABLE|70.#.0.0/16|nexthop_group=mixed"};
@@ -140,14 +140,15 @@ inline constexpr std::array<std::string_view, 2> kByHopChange{"ROUTE_TABLE|30.#.
                                                               "ROUTE_TABLE|fd30:#::/32|nexthop=fd00:#::3"};
 inline constexpr std::array<std::string_view, 2> kByHopGone{"-ROUTE_TABLE|30.#.0.0/16", "-ROUTE_TABLE|fd30:#::/32"};
 
-inline constexpr std::array<std::string_view, 2> kByHops{"ROUTE_TABLE|40.#.0.0/16|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2",
-                                                         "ROUTE_TABLE|fd40:#::/32|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2"};
+inline constexpr std::array<std::string_view, 2> kByHops{
+    "ROUTE_TABLE|40.#.0.0/16|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2 onlink=false,false",
+    "ROUTE_TABLE|fd40:#::/32|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2"};
 inline constexpr std::array<std::string_view, 2> kByHopsChange{"ROUTE_TABLE|40.#.0.0/16|weight=1,3", "ROUTE_TABLE|fd40:#::/32|weight=1,3"};
 inline constexpr std::array<std::string_view, 2> kByHopsGone{"-ROUTE_TABLE|40.#.0.0/16", "-ROUTE_TABLE|fd40:#::/32"};
 
-inline constexpr std::array<std::string_view, 2> kToNowhere{"ROUTE_TABLE|50.#.0.0/16|blackhole=true",
+inline constexpr std::array<std::string_view, 2> kToNowhere{"ROUTE_TABLE|50.#.0.0/16|blackhole=true prefsrc=10.#.0.1",
                                                             "ROUTE_TABLE|fd50:#::/32|blackhole=true"};
-inline constexpr std::array<std::string_view, 2> kToNowhereChange{"ROUTE_TABLE|50.#.0.0/16|blackhole=false nexthop_group=group#",
+inline constexpr std::array<std::string_view, 2> kToNowhereChange{"ROUTE_TABLE|50.#.0.0/16|blackhole=false prefsrc= nexthop_group=group#",
                                                                   "ROUTE_TABLE|fd50:#::/32|blackhole=false nexthop_group=group6-#"};
 inline constexpr std::array<std::string_view, 2> kToNowhereGone{"-ROUTE_TABLE|50.#.0.0/16", "-ROUTE_TABLE|fd50:#::/32"};
 

@@ -129,8 +129,8 @@ fpm::ServerOptions FpmFeed::options(const Store& store) {
 }
 
 fpm::RouteBook::IsProgrammed FpmFeed::is_programmed() const {
-  return [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
-    return agent_.routes().is_programmed(vrf, prefix, group, blackhole);
+  return [this](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole, const IpAddress& source) {
+    return agent_.routes().is_programmed(vrf, prefix, group, blackhole, source);
   };
 }
 

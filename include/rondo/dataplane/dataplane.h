@@ -107,7 +107,7 @@ class FdbWatch : public Source {
 /// What another program did to a route of ours that the fields of the route do not show.
 enum class RouteFlaw : std::uint8_t {
   None,
-  Extras,    // It gave the route metrics or a source address, which no order does.
+  Extras,    // It gave the route metrics, which no order does.
   Outranked  // Its own route has the same prefix, table, metric and type of service, and the kernel prefers it.
 };
 
@@ -119,8 +119,9 @@ struct RouteEntry {
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
   std::uint8_t tos = 0;
-  std::uint32_t metric = kOwnMetric;
   RouteFlaw flaw = RouteFlaw::None;
+  IpAddress source{};  // As of a RouteSet.
+  std::uint32_t metric = kOwnMetric;
   /// The order that deletes it.
   RouteDelete gone() const noexcept { return {prefix, table, metric, tos}; }
   friend auto operator<=>(const RouteEntry&, const RouteEntry&) = default;

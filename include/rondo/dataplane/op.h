@@ -153,11 +153,14 @@ struct RouteSet {
   NexthopId nexthop{};
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
-  bool create = false;
+  bool create : 1 = false;
   /// Also removes metrics that another program gave to a route of ours, at the cost of an allocation in the kernel.
-  bool clean = false;
+  bool clean : 1 = false;
   /// The route has kLastResortMetric in place of the metric of the data plane, so that any other route to the prefix is preferred.
-  bool last_resort = false;
+  bool last_resort : 1 = false;
+  /// The source address of packets that this host itself sends along the route; 0.0.0.0: the kernel chooses one. Of the prefix's family.
+  IpAddress source{};
+  bool has_source() const noexcept { return source != IpAddress{}; }
 };
 /// The metric of a default route that only ends the lookup in the table of a VRF. The kernel's documentation of VRFs recommends this number
 /// (Documentation/networking/vrf.rst), and SONiC uses it.
@@ -188,7 +191,8 @@ std::string object_name(const DeleteOrder& one);
 ///   NotFound            the object to be deleted does not exist (ESRCH, ENOENT, EADDRNOTAVAIL); the caller may treat that as done
 ///   FailedPrecondition  an object that the order needs does not exist; waiting may solve it: a next hop (EINVAL "Nexthop id does
 ///                       not exist", "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway
-///                       (ENETUNREACH, EHOSTUNREACH), a bridge that the port is in; or a port is up that enters a bond (EPERM)
+///                       (ENETUNREACH, EHOSTUNREACH), the preferred source of a route (EINVAL), a bridge that the port is in; or a port
+///                       is up that enters a bond (EPERM)
 ///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
 ///   AlreadyExists       another program has a route of this prefix, table and metric, or a next hop or group of this number; the
@@ -204,7 +208,7 @@ struct Operation {
   Order order;
   Status status{};
 };
-static_assert(sizeof(Operation) <= 48, "a bulk of orders is copied through two queues");
+static_assert(sizeof(Operation) <= 64, "a bulk of orders is copied through two queues");
 
 /// How an object of the data plane differs from its order.
 enum class DriftKind : std::uint8_t {

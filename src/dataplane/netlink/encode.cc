@@ -59,6 +59,7 @@ struct Encoder {
     writer.begin(RTM_NEWROUTE, route.create ? kCreate : kSet, sequence, header);
     put_route_key(writer, route.prefix, route.table, route.last_resort ? kLastResortMetric : marks.metric);
     if (route.nexthop) writer.attribute(RTA_NH_ID, route.nexthop.value());
+    if (route.has_source()) put(writer, RTA_PREFSRC, route.source);
     // Without metrics, Linux shares the properties of any IPv4 route of ours on the same next hop, with the metrics that it has.
     if (route.clean) writer.close_nested(writer.open_nested(RTA_METRICS));
   }

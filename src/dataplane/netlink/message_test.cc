@@ -512,6 +512,12 @@ TEST(Decode, WhatIsEncodedIsReadBack) {
   EXPECT_EQ(holder->table, 70'000U);
   EXPECT_EQ(holder->metric, 20U);
   EXPECT_EQ(holder->protocol, kProtocol);
+  const RouteSet from{.prefix = route.prefix, .nexthop = route.nexthop, .source = IpAddress::parse("fc00:1::32").value()};
+  EXPECT_EQ(decode_route(first_message(encoded(from)), kMarks)->source, from.source);
+  for (const bool onlink : {false, true}) {
+    const NexthopSet nexthop{.id = NexthopId{7}, .gateway = IpAddress::v4(1), .port = IfIndex{3}, .onlink = onlink};
+    EXPECT_EQ(decode_nexthop(first_message(encoded(nexthop)), kProtocol)->onlink, onlink);
+  }
   const auto group_bytes = encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{9}, .weight = 256}}});
   EXPECT_THAT(decode_nexthop(first_message(group_bytes), kProtocol)->members,
               ElementsAre(GroupMember{.nexthop = NexthopId{9}, .weight = 256}));

@@ -41,6 +41,9 @@ Verdict SimKernel::apply(const RouteSet& order) {
     const auto nexthop = nexthops_.find(order.nexthop);
     if (nexthop == nexthops_.end()) return {EINVAL, "Nexthop id does not exist"};
     if (order.prefix.address.is_v6() && has_v4_gateway(nexthop->second)) return kV6ByV4;
+    if (order.has_source() && !has_address(order.source)) {
+      return {EINVAL, order.source.is_v6() ? "Invalid source address" : "Invalid prefsrc address"};
+    }
   }
   if (order.last_resort && !order.nexthop) {
     stray_routes_.insert_or_assign(RouteDelete{order.prefix, order.table, kLastResortMetric}, order.type);
@@ -61,6 +64,7 @@ Verdict SimKernel::apply(const RouteSet& order) {
     if (routes_.size() >= capacity_.routes_max) return {ENOSPC, ""};
     routes_.emplace(key, value);
   }
+  set_source(key, order.source);
   count_route(key, value, true);
   return kDone;
 }
@@ -70,8 +74,33 @@ Verdict SimKernel::apply(const RouteDelete& order) {
   const auto found = routes_.find(RouteKey{order.prefix, order.table});
   if (found == routes_.end()) return {ESRCH, ""};
   count_route(found->first, found->second, false);
+  set_source(found->first, {});
   routes_.erase(found);
   return kDone;
+}
+
+bool SimKernel::has_address(const IpAddress& address) const {
+  return std::ranges::any_of(ports_, [&address](const auto& port) {
+    return std::ranges::any_of(port.second.addresses, [&address](const Prefix& one) { return one.address == address; });
+  });
+}
+
+void SimKernel::set_source(const RouteKey& key, const IpAddress& source) {
+  if (source != IpAddress{}) {
+    sources_.insert_or_assign(key, source);
+  } else if (!sources_.empty()) {
+    sources_.erase(key);
+  }
+}
+
+/// Linux drops the IPv4 routes that have the address as their source; IPv6 routes with a next-hop object stay.
+void SimKernel::address_went(const Prefix& address) {
+  if (address.address.is_v6() || has_address(address.address)) return;
+  std::vector<RouteDelete> gone;
+  for (const auto& [key, source] : sources_) {
+    if (source == address.address) gone.push_back({key.prefix, key.table});
+  }
+  for (const RouteDelete& route : gone) apply(route);
 }
 
 bool SimKernel::add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) {
@@ -228,6 +257,7 @@ void SimKernel::remove_routes_of(const std::set<NexthopId>& gone) {
   const bool used = std::any_of(gone.begin(), gone.end(), [this](NexthopId id) { return nexthops_.at(id).routes > 0; });
   if (!used) return;
   boost::unordered::erase_if(routes_, [&gone](const auto& route) { return route.second.nexthop && gone.contains(route.second.nexthop); });
+  boost::unordered::erase_if(sources_, [this](const auto& source) { return !routes_.contains(source.first); });
 }
 
 // --- Neighbours and addresses.
@@ -270,6 +300,7 @@ Verdict SimKernel::apply(const AddressDelete& order) {
   if (erased == 0) return {EADDRNOTAVAIL, is_v6 ? "ipv6: address not found" : "ipv4: Address not found"};
   const bool has_v4 =
       std::any_of(device->addresses.begin(), device->addresses.end(), [](const Prefix& address) { return !address.address.is_v6(); });
+  address_went(order.address);
   if (!is_v6 && !has_v4) neighbors_ -= std::erase_if(device->neighbors, [](const auto& entry) { return !entry.first.is_v6(); });
   return kDone;
 }
@@ -451,7 +482,9 @@ void SimKernel::remove(std::map<IfIndex, Port>::iterator device) {
   LinkEvent event = event_of(device->first, device->second);
   event.removed = true;
   events_.push_back(std::move(event));
+  const std::vector<Prefix> addresses = std::move(device->second.addresses);
   ports_.erase(device);
+  for (const Prefix& address : addresses) address_went(address);
 }
 
 void SimKernel::rename_port(std::string_view name, std::string new_name) {
@@ -538,7 +571,12 @@ std::optional<NexthopEntry> SimKernel::nexthop(NexthopId id) const {
 
 void SimKernel::routes(const std::function<void(const RouteEntry&)>& visit) const {
   for (const auto& [key, value] : routes_) {
-    visit({.prefix = key.prefix, .nexthop = value.nexthop, .table = key.table, .type = value.type});
+    const auto source = sources_.find(key);
+    visit({.prefix = key.prefix,
+           .nexthop = value.nexthop,
+           .table = key.table,
+           .type = value.type,
+           .source = source == sources_.end() ? IpAddress{} : source->second});
   }
   for (const auto& [stray, type] : stray_routes_) {
     visit({.prefix = stray.prefix, .nexthop = {}, .table = stray.table, .type = type, .tos = stray.tos, .metric = stray.metric});
@@ -548,7 +586,12 @@ void SimKernel::routes(const std::function<void(const RouteEntry&)>& visit) cons
 std::optional<RouteEntry> SimKernel::route(const Prefix& prefix, std::uint32_t table) const {
   const auto found = routes_.find(RouteKey{prefix, table});
   if (found == routes_.end()) return std::nullopt;
-  return RouteEntry{.prefix = prefix, .nexthop = found->second.nexthop, .table = table, .type = found->second.type};
+  const auto source = sources_.find(found->first);
+  return RouteEntry{.prefix = prefix,
+                    .nexthop = found->second.nexthop,
+                    .table = table,
+                    .type = found->second.type,
+                    .source = source == sources_.end() ? IpAddress{} : source->second};
 }
 
 }  // namespace rondo

@@ -156,6 +156,9 @@ class SimKernel {
   std::map<IfIndex, Port>::iterator port_named(std::string_view name);
   Verdict check_gateway(const Port& port, const IpAddress& gateway, bool onlink) const;
   Verdict check_members(const GroupSet& order) const;
+  bool has_address(const IpAddress& address) const;
+  void set_source(const RouteKey& key, const IpAddress& source);
+  void address_went(const Prefix& address);
   Verdict held(const Nexthop& nexthop);
   static NexthopEntry entry_of(NexthopId id, const Nexthop& nexthop);
   bool serves_v6_routes(NexthopId id) const;
@@ -195,6 +198,7 @@ class SimKernel {
   std::map<IfIndex, Port> ports_;
   std::map<NexthopId, Nexthop> nexthops_;
   boost::unordered_flat_map<RouteKey, RouteValue, RouteKeyHash> routes_;
+  boost::unordered_flat_map<RouteKey, IpAddress, RouteKeyHash> sources_;            // Of the routes that have one.
   boost::unordered_flat_map<RouteKey, std::uint8_t, RouteKeyHash> foreign_routes_;  // Their protocols.
   std::map<RouteDelete, RouteType> stray_routes_;  // Routes without next hops that have another metric, those of last resort among them.
   std::string held_words_;                         // The text of the latest refusal.
