@@ -113,6 +113,26 @@ TEST_P(DataPlaneContract, ARouteIsItsTableAndPrefixAndASetReplaces) {
                                     RouteEntry{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix}));
 }
 
+TEST_P(DataPlaneContract, ANexthopWithoutAGatewayIsTheDevice) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  constexpr NexthopId kDevice{1'000'011};
+  constexpr NexthopId kDeviceSix{1'000'012};
+  constexpr NexthopId kMixed{2'000'013};
+  must(NexthopSet{.id = kDevice, .gateway = ip("0.0.0.0"), .port = swp1_});
+  must(NexthopSet{.id = kDeviceSix, .gateway = ip("::"), .port = swp1_});
+  must(GroupSet{.id = kMixed, .members = {{.nexthop = kDevice}, {.nexthop = kTwo}}});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kDevice, .to_device = true});
+  must(RouteSet{.prefix = prefix("10.10.0.0/16"), .nexthop = kMixed});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kDeviceSix, .to_device = true});
+  EXPECT_THAT(routes(), ElementsAre(RouteEntry{.prefix = prefix("10.9.0.0/16"), .nexthop = kDevice},
+                                    RouteEntry{.prefix = prefix("10.10.0.0/16"), .nexthop = kMixed},
+                                    RouteEntry{.prefix = prefix("2001:db8:9::/48"), .nexthop = kDeviceSix}));
+  EXPECT_EQ(nexthop(kDevice).value().gateway, ip("0.0.0.0"));
+  EXPECT_EQ(nexthop(kDeviceSix).value().gateway, ip("::"));
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  EXPECT_EQ(routes().size(), 3U) << "another scope is no other route";
+}
+
 TEST_P(DataPlaneContract, DefaultAndHostRoutesAndTypesWithoutNexthopAreReadBack) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
   const std::vector<RouteEntry> wanted = {

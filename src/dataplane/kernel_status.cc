@@ -61,24 +61,37 @@ StatusCode classify(const Order& order, int error_number, std::string_view words
   }
 }
 
-/// "protocol static (4)"
-std::string protocol_words(std::uint8_t protocol) {
-  struct Name {
-    std::uint8_t number;
-    const char* name;
-  };
-  // The names of /etc/iproute2/rt_protos.
+struct Name {
+  std::uint8_t number;
+  const char* name;
+};
+
+/// The program of the number; null if it is none of those of /etc/iproute2/rt_protos.
+const char* program_of(std::uint8_t protocol) {
   constexpr Name kNames[] = {{1, "redirect"}, {2, "kernel"}, {3, "boot"},   {4, "static"}, {8, "gated"},    {9, "ra"},
                              {11, "zebra"},   {12, "bird"},  {14, "xorp"},  {16, "dhcp"},  {17, "mrouted"}, {18, "keepalived"},
                              {42, "babel"},   {186, "bgp"},  {187, "isis"}, {188, "ospf"}, {189, "rip"},    {192, "eigrp"}};
-  const std::string number = std::to_string(protocol);
   for (const Name& one : kNames) {
-    if (one.number == protocol) return std::string{"protocol "} + one.name + " (" + number + ")";
+    if (one.number == protocol) return one.name;
   }
-  return "protocol " + number;
+  return nullptr;
 }
 
 }  // namespace
+
+std::string protocol_words(std::uint8_t protocol) {
+  const std::string number = std::to_string(protocol);
+  const char* const program = program_of(protocol);
+  return program == nullptr ? "protocol " + number : std::string{"protocol "} + program + " (" + number + ")";
+}
+
+std::string former_number_words(std::uint8_t protocol) {
+  if (program_of(protocol) != nullptr) return {};
+  const std::string number = std::to_string(protocol);
+  return "; if that was rondod's own number before [dataplane] protocol was changed, set protocol = " + number +
+         " again, or remove what it left: 'ip route flush table all proto " + number +
+         "', the same of 'ip -6', and 'ip nexthop flush proto " + number + "'";
+}
 
 std::string held_words(std::uint8_t protocol) { return "held by a route of " + protocol_words(protocol); }
 std::string held_nexthop_words(std::uint8_t protocol) { return "held by a next hop or group of " + protocol_words(protocol); }

@@ -15,6 +15,10 @@ Status status_from_kernel(const Order& order, int error_number, std::string_view
 /// In the text of a refusal: the preferred source of a route.
 inline constexpr std::string_view kNoSource = "the preferred source is not an address of this host";
 
+/// "protocol static (4)"
+std::string protocol_words(std::uint8_t protocol);
+/// What to do if routes of this number are those of an earlier run of rondod; empty for the number of a known program.
+std::string former_number_words(std::uint8_t protocol);
 /// The text for a prefix at which another program has a route: "held by a route of protocol static (4)".
 std::string held_words(std::uint8_t protocol);
 /// The text for a number under which another program has a next hop or a group.

@@ -49,7 +49,8 @@ std::string describe(const GroupSet& group) {
 }
 
 std::string describe(const NexthopSet& nexthop) {
-  return text(nexthop.id) + " to " + nexthop.gateway.to_string() + " on " + text(nexthop.port) + (nexthop.onlink ? " onlink" : "");
+  return text(nexthop.id) + (nexthop.gateway.is_any() ? "" : " to " + nexthop.gateway.to_string()) + " on " + text(nexthop.port) +
+         (nexthop.onlink ? " onlink" : "");
 }
 std::string describe(const NexthopDelete& nexthop) { return "delete " + text(nexthop.id); }
 std::string describe(const NeighborSet& neighbor) {

@@ -39,6 +39,9 @@ std::optional<IpAddress> to_address(std::span<const std::byte> data, unsigned fa
   return IpAddress::v4(host_order);
 }
 
+/// What a next hop without a gateway has in its place.
+IpAddress any_of(unsigned family) noexcept { return family == AF_INET6 ? IpAddress::v6({}) : IpAddress::v4(0); }
+
 std::uint16_t to_weight(unsigned weight) noexcept { return static_cast<std::uint16_t>(std::clamp(weight, 1U, unsigned{UINT16_MAX})); }
 
 /// RTA_VIA: a gateway of another family than the route's.
@@ -74,7 +77,7 @@ bool read_multipath(std::span<const std::byte> data, unsigned family, HopWeights
   while (!data.empty()) {
     const auto header = read_front<rtnexthop>(data);
     if (!header || header->rtnh_len < sizeof(rtnexthop) || header->rtnh_len > data.size()) return false;
-    Hop hop;
+    Hop hop{.gateway = any_of(family)};
     hop.device = static_cast<std::uint32_t>(header->rtnh_ifindex);
     hop.onlink = (header->rtnh_flags & RTNH_F_ONLINK) != 0;
     hop.weight = to_weight(header->rtnh_hops + (weights == HopWeights::MinusOne ? 1U : 0U));
@@ -144,8 +147,8 @@ Decoded::Kind decode_route(const Message& message, HopWeights weights, Decoded& 
   route.hops.clear();
   decoded.skip = Skip::Family;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return Decoded::Kind::Skipped;
-  route.prefix = {header->rtm_family == AF_INET6 ? IpAddress::v6({}) : IpAddress::v4(0), header->rtm_dst_len};
-  Hop hop;
+  route.prefix = {any_of(header->rtm_family), header->rtm_dst_len};
+  Hop hop{.gateway = any_of(header->rtm_family)};
   hop.onlink = (header->rtm_flags & RTNH_F_ONLINK) != 0;
   AttributeReader attributes = message.attributes(sizeof(rtmsg));
   for (Attribute attribute; attributes.next(attribute);) {
@@ -210,7 +213,7 @@ Decoded::Kind decode_nexthop(const Message& message, Decoded& decoded) {
   nexthop.blackhole = false;
   nexthop.too_many = false;
   nexthop.id = 0;
-  nexthop.hop = {};
+  nexthop.hop = {.gateway = any_of(header->nh_family)};
   nexthop.hop.onlink = (header->nh_flags & RTNH_F_ONLINK) != 0;
   nexthop.members.clear();
   AttributeReader attributes = message.attributes(sizeof(nhmsg));

@@ -21,7 +21,7 @@ enum class Skip : std::uint8_t {
   Kernel,        // A route that the kernel makes by itself, such as a connected one.
   RouteType,     // Local, multicast and others; routes for packets of some sources or types of service.
   Encapsulated,  // A next hop that adds MPLS labels or a tunnel. The route is programmed with its other next hops, if it has some.
-  NoGateway,     // A next hop that is only a device.
+  NoGateway,     // Next hops with neither a gateway nor a device.
   Unknown,       // A deletion of something that is not held.
   Full,          // The server holds as many as it may.
   Members,       // More next hops than a group may have (limits::kGroupMembers).
@@ -36,7 +36,7 @@ struct Hop {
   bool encapsulated = false;
   bool onlink = false;  // The device reaches the gateway without a subnet.
   std::uint16_t weight = 1;
-  IpAddress gateway;
+  IpAddress gateway;  // Without one: 0.0.0.0 or ::, by the family of the route or next hop.
   friend bool operator==(const Hop&, const Hop&) = default;
 };
 

@@ -105,6 +105,7 @@ inline Bytes route(std::string_view to, const RouteSpec& spec = {}, std::uint16_
 }
 inline Bytes no_route(std::string_view to, std::uint32_t table = 254) { return route(to, {.table = table}, RTM_DELROUTE); }
 
+/// Without a gateway ("", or "::" for IPv6) the next hop is the device itself.
 inline Bytes nexthop(std::uint32_t id, std::string_view gateway, std::uint32_t device, bool onlink = false) {
   nhmsg header{};
   header.nh_flags = onlink ? RTNH_F_ONLINK : 0;
@@ -112,7 +113,7 @@ inline Bytes nexthop(std::uint32_t id, std::string_view gateway, std::uint32_t d
   header.nh_protocol = 11;
   return message(RTM_NEWNEXTHOP, header, [&](netlink::MessageWriter& writer) {
     writer.attribute(NHA_ID, id);
-    if (!gateway.empty()) add_address(writer, NHA_GATEWAY, address(gateway));
+    if (!gateway.empty() && gateway != "::") add_address(writer, NHA_GATEWAY, address(gateway));
     if (device != 0) writer.attribute(NHA_OIF, device);
   });
 }

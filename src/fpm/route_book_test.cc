@@ -144,7 +144,7 @@ TEST_F(RouteBookTest, ADeviceThatArrivesResolvesItsNextHops) {
 
 TEST_F(RouteBookTest, RoutesThatTheDataPlaneDoesNotHaveAreCounted) {
   std::set<std::string> plane;
-  const auto is_programmed = [&](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole) {
+  const auto is_programmed = [&](std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole, const IpAddress&) {
     return plane.contains(std::string{vrf} + prefix.to_string() + " " + std::string{group} + (blackhole ? " black" : ""));
   };
   const auto absent = [&] {
@@ -273,7 +273,7 @@ TEST_F(RouteBookTest, WaysToDropPacketsAreBlackholes) {
 }
 
 TEST_F(RouteBookTest, WhatIsLeftOutIsCountedByItsReason) {
-  hear(kit::nexthop(66, "", 3) + kit::route("10.1.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 66, .table = 100}) +
+  hear(kit::nexthop(66, "", 0) + kit::route("10.1.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 66, .table = 100}) +
        kit::route("10.3.0.0/16", {.protocol = 2}) + kit::no_route("10.4.0.0/16"));
   EXPECT_THAT(write(), IsEmpty());
   const BookFigures figures = book_->figures();
@@ -359,6 +359,12 @@ TEST_F(RouteBookTest, SourcesBeyondTheLimitAreLeftOutAndSentAgain) {
   hear(kit::nexthop(66, "10.0.0.2", 3) + route(limits::kFpmSources, source(limits::kFpmSources)));
   write();
   EXPECT_THAT(rows_, Contains(Pair("10.0.255.0/24", "nexthop_group=fpm:10.0.0.2@v0 prefsrc=192.0.1.0")));
+}
+
+TEST_F(RouteBookTest, ANextHopWithoutAGatewayIsTheDevice) {
+  hear(kit::nexthop(66, "", 3) + kit::nexthop(67, "10.0.1.2", 5) + kit::group(72, {{66, 1}, {67, 1}}) +
+       kit::route("10.1.0.0/16", {.nexthop = 66}) + kit::route("10.2.0.0/16", {.nexthop = 72}));
+  EXPECT_THAT(write(), ElementsAre("+10.1.0.0/16 nexthop_group=fpm:0.0.0.0@v0", "+10.2.0.0/16 nexthop_group=fpm:0.0.0.0@v0+10.0.1.2@v1"));
 }
 
 TEST_F(RouteBookTest, AConnectedRouteReplacesOneOfAnotherProtocol) {
@@ -779,7 +785,7 @@ TEST_F(RouteBookTest, RowsAreAsAModelHasThemWhilePagesAreOnTheWay) {
       write();
       ASSERT_EQ(rows_, model) << round << ", after " << comparisons << " comparisons";
     } else if (!store_->late.empty()) {
-      store_->release();
+      store_->deliver();
     } else if (reads) {
       scheduler_.turn();
     } else {

@@ -65,15 +65,17 @@ Result<std::uint32_t> distance_of(std::string_view text) {
   return distance;
 }
 
-Result<StaticHop> hop_of(const HopTexts& entry, std::string_view route_vrf) {
+Result<StaticHop> hop_of(const HopTexts& entry, std::string_view route_vrf, bool is_v6) {
   if (!entry.vrf.empty() && entry.vrf != "default") {
     if (Status name = switch_agent::check_vrf_name(entry.vrf); !name.ok()) return failure(wrong("nexthop-vrf", entry.vrf, name.message()));
   }
   const std::string_view vrf = entry.vrf.empty() ? route_vrf : (entry.vrf == "default" ? std::string_view{} : entry.vrf);
-  const Result<IpAddress> gateway = IpAddress::parse(entry.gateway);
+  const Result<IpAddress> gateway = entry.gateway.empty() && !entry.port.empty()
+                                        ? Result<IpAddress>{is_v6 ? IpAddress::v6({}) : IpAddress::v4(0)}
+                                        : IpAddress::parse(entry.gateway);
   if (!gateway) return failure(wrong("nexthop", entry.gateway, gateway.error().message()));
-  if (*gateway == IpAddress::v4(0) || *gateway == IpAddress::v6({})) {
-    return failure(wrong("nexthop", entry.gateway, "a next hop needs an address: routes to a device alone are not supported yet"));
+  if (gateway->is_any() && entry.port.empty()) {
+    return failure(wrong("nexthop", entry.gateway, "a next hop without an address needs a port: field 'ifname'"));
   }
   if (!entry.port.empty()) {
     if (Status name = switch_agent::check_port_name(entry.port); !name.ok()) return failure(wrong("ifname", entry.port, name.message()));
@@ -112,11 +114,7 @@ Result<std::string> route_key_of(std::string_view key) {
   return (vrf.empty() ? "" : std::string{vrf} + ":") + prefix->to_string();
 }
 
-std::string_view vrf_of_route(std::string_view route_key) {
-  return route_key.starts_with("Vrf") ? route_key.substr(0, route_key.find(':')) : std::string_view{};
-}
-
-Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf) {
+Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf, bool is_v6) {
   const Result<std::vector<HopTexts>> entries = entries_of(fields);
   if (!entries) return failure(entries.error());
   StaticRouteRow row;
@@ -130,7 +128,7 @@ Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view
     }
     std::optional<StaticHop> hop;
     if (!blackhole) {
-      Result<StaticHop> parsed = hop_of(entry, vrf);
+      Result<StaticHop> parsed = hop_of(entry, vrf, is_v6);
       if (!parsed) return failure(parsed.error());
       hop = std::move(*parsed);
     }

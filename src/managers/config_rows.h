@@ -23,8 +23,6 @@ Result<ConfigInterfaceKey> parse_config_interface_key(std::string_view key);
 
 /// STATIC_ROUTE|<prefix> and STATIC_ROUTE|<vrf>|<prefix>. Returns the key of ROUTE_TABLE; the VRF "default" is that without a name.
 Result<std::string> route_key_of(std::string_view key);
-/// The VRF of a key of ROUTE_TABLE; empty: the default VRF.
-std::string_view vrf_of_route(std::string_view route_key);
 
 /// A next hop of STATIC_ROUTE. Without a port, it is on the port whose subnet contains the gateway.
 struct StaticHop {
@@ -37,8 +35,8 @@ struct StaticRouteRow {
   std::vector<StaticHop> hops;  // Those of the smallest distance; empty if 'blackhole'.
 };
 /// Fields nexthop, ifname, distance, nexthop-vrf and blackhole: lists of equal length, separated by commas. 'vrf' is that of the route, in
-/// which a gateway is without nexthop-vrf.
-Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf = {});
+/// which a gateway is without nexthop-vrf. A next hop without an address is the port itself; 'is_v6' is the family of the route.
+Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf = {}, bool is_v6 = false);
 
 /// The fields of a row of PORTCHANNEL or VLAN without the list of its members ("members@"), which older SONiC images write beside the
 /// rows of the members.

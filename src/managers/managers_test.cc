@@ -172,6 +172,19 @@ TEST(ManagersTest, AStaticRouteIsOnThePortThatItsGatewayIsConnectedTo) {
   EXPECT_FALSE(process.rows.contains("ROUTE_TABLE:10.9.0.0/16"));
 }
 
+TEST(ManagersTest, AStaticRouteWithoutAnAddressIsToTheDevice) {
+  Process process;
+  process.begin();
+  process.set("STATIC_ROUTE", "10.9.0.0/16", {{"ifname", "swp1"}});
+  process.set("STATIC_ROUTE", "2001:db8:9::/48", {{"ifname", "swp1"}});
+  process.set("STATIC_ROUTE", "Vrf1|10.8.0.0/16", {{"nexthop", "10.0.0.2,0.0.0.0"}, {"ifname", "swp1,swp2"}});
+  EXPECT_EQ(process.rows["ROUTE_TABLE:10.9.0.0/16"], "ifname=swp1 nexthop=0.0.0.0 protocol=static");
+  EXPECT_EQ(process.rows["ROUTE_TABLE:2001:db8:9::/48"], "ifname=swp1 nexthop=:: protocol=static");
+  EXPECT_EQ(process.rows["ROUTE_TABLE:Vrf1:10.8.0.0/16"], "ifname=swp1,swp2 nexthop=10.0.0.2,0.0.0.0 protocol=static");
+  process.set("STATIC_ROUTE", "10.7.0.0/16", {{"nexthop", "0.0.0.0"}});
+  EXPECT_THAT(process.fixture.rejects, testing::Contains(HasSubstr("a next hop without an address needs a port")));
+}
+
 TEST(ManagersTest, AVrfBecomesItsRowAndGoesWithIt) {
   Process process;
   process.begin();

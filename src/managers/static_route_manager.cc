@@ -6,6 +6,7 @@
 #include "managers/priorities.h"
 #include "rondo/orch/runtime.h"
 #include "switch_agent/row_check.h"
+#include "switch_agent/schema.h"
 
 namespace rondo::managers {
 
@@ -38,7 +39,9 @@ Outcome StaticRouteManager::set(std::string_view key, const Fields& fields) {
   if (auto waits = begin(source)) return *waits;
   const Result<std::string> route = route_key_of(key);
   if (!route) return Outcome::reject_key(route.error());
-  const Result<StaticRouteRow> row = parse_static_route(fields, vrf_of_route(*route));
+  const Result<switch_agent::RouteKey> place = switch_agent::parse_route_key(*route);
+  if (!place) return Outcome::reject_key(place.error());
+  const Result<StaticRouteRow> row = parse_static_route(fields, place->vrf, place->prefix.address.is_v6());
   if (!row) return Outcome::reject(row.error());
   const Target target{"ROUTE_TABLE", *route};
   watch(source, *row);

@@ -21,8 +21,10 @@ inline constexpr Duration kIpv6OffRetry = 2s;
 /// IPv6 needs this MTU (RFC 8200, section 5). Linux drops IPv6 from a device that has less.
 inline constexpr std::uint32_t kIpv6LeastMtu = 1280;
 
-/// Another program has a route in place of ours. rondod retries at this interval to notice its removal.
+/// Another program has a route in place of ours. rondod retries to notice its removal, at first after this delay.
 inline constexpr Duration kForeignRetry = 1s;
+/// The longest delay of a route: nothing reports the removal, and a full table may be held, by an earlier protocol number of rondod.
+inline constexpr Duration kSlowestRouteRetry = 32s;
 
 /// The longest such interval, if the removal is reported as well.
 inline constexpr Duration kSlowestForeignRetry = 60s;

@@ -11,4 +11,6 @@ Fact configured(std::string_view device) {
   return {kind, std::string{device}};
 }
 
+std::string with_port(std::string_view name, std::string_view port) { return std::string{name} + " " + std::string{port}; }
+
 }  // namespace rondo::switch_agent

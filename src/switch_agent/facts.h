@@ -2,6 +2,7 @@
 // else but tables and the four directories that Agent owns (port_ids.h, group_ids.h, mtu_rows.h, vrf_tables.h).
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "rondo/orch/fact.h"
@@ -23,6 +24,8 @@ inline constexpr FactKind kAddressed{"addressed"};               // port:ipv4|ip
 inline constexpr FactKind kInterfaceUnused{"interface-unused"};  // port   interfaces      no address is left on it
 inline constexpr FactKind kAddressFree{
     "address-free"};  // port:address/length  interfaces  no neighbour needs it: none is left, or another address exists
+inline constexpr FactKind kSubnet{"subnet"};       // route port  interfaces  the port has an address in it, so the kernel has a route to it
+inline constexpr FactKind kNoSubnet{"no-subnet"};  // route port   interfaces  it has none
 inline constexpr FactKind kRestartOver{
     "restart-over"};  // kDataPlane      interfaces      everything that an earlier run left is in use or deleted
 inline constexpr FactKind kRowsCome{
@@ -31,6 +34,8 @@ inline constexpr FactKind kNeighborsGone{"neighbors-gone"};  // port   neighbors
 inline constexpr FactKind kNeighbor{"neighbor"};  // port:address    neighbors       its row is applied, also while its port is down
 inline constexpr FactKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
 inline constexpr FactKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  it is in the kernel with at least one member
+inline constexpr FactKind kGroupLeads{
+    "group-leads"};  // index port  nexthop-groups  its only next hop is to that device; without a port: all are on ports of other software
 inline constexpr FactKind kNexthopSet{"nexthop-set"};        // set             nexthop-groups  the same, for the next hops that routes name
 inline constexpr FactKind kGroupUnused{"group-unused"};      // index           routes          no route uses it
 inline constexpr FactKind kSetUnused{"set-unused"};          // set             routes          no route uses it
@@ -60,6 +65,9 @@ inline constexpr FactKind kFdbFree{"fdb-free"};  // vlan:mac        fdb         
 
 /// Holds when the row of the device itself is applied: of PORT_TABLE, VLAN_TABLE or LAG_TABLE, as its name says.
 Fact configured(std::string_view device);
+
+/// The key of kSubnet, kNoSubnet (the route is a key of ROUTE_TABLE) and kGroupLeads. Names of ports have no blanks.
+std::string with_port(std::string_view name, std::string_view port);
 
 /// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";

@@ -24,6 +24,8 @@ class GroupIds {
     NexthopId id;
     bool usable = false;       // In the kernel with at least one member.
     bool forgotten = false;    // Its row was deleted; the reader must look the name up again.
+    bool of_others = false;    // All its next hops are on ports of other software: it is not in the kernel, and neither are its routes.
+    std::string device = {};   // The port, if its only next hop is to the device itself.
     std::uint32_t losses = 0;  // How often the kernel dropped it.
   };
 

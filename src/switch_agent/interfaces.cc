@@ -107,6 +107,26 @@ bool Interfaces::addressed(std::string_view key) const {
          });
 }
 
+/// The kernel makes no route for the subnet of one address.
+bool Interfaces::has_subnet(std::string_view key) const {
+  const std::size_t at = key.rfind(' ');
+  const Result<RouteKey> route = parse_route_key(key.substr(0, at));
+  const auto it = interfaces_.find(key.substr(at + 1));
+  if (!route || it == interfaces_.end() || it->second.vrf != route->vrf) return false;
+  return std::ranges::any_of(it->second.addresses, [&](const auto& entry) {
+    const auto& [prefix, address] = entry;
+    return address.applied && !address.leaving && prefix.length < prefix.address.size() * 8 && prefix.network() == route->prefix;
+  });
+}
+
+/// Called when an address in the subnet has come or goes.
+void Interfaces::tell_subnet(const std::string& port, const std::string& vrf, const Prefix& address) {
+  const std::string key = with_port((vrf.empty() ? "" : vrf + ":") + address.network().to_string(), port);
+  const bool has = has_subnet(key);
+  withdraw({has ? kNoSubnet : kSubnet, key});
+  announce({has ? kSubnet : kNoSubnet, key});
+}
+
 std::string Interfaces::no_address_words(std::string_view port, bool ipv6) const {
   if (addressed(family_key(port, ipv6))) return {};
   const std::string name{port};
@@ -166,7 +186,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   ids_.claimed(port);
   const std::string vrf_before = interfaces_[port].vrf;
   const std::optional<IfIndex> master = master_to_order(port, row->vrf);
-  set_vrf(interfaces_[port], row->vrf);
+  set_vrf(port, interfaces_[port], row->vrf);
   const MtuRows::Mtu before = mtus_.interface_row(port);
   mtus_.set_interface_row(port, row->mtu);
   const MtuRows::Mtu wanted = row->mtu || before ? mtus_.wanted(port) : std::nullopt;  // Without an mtu here, the port's applies again.
@@ -180,7 +200,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
       outcome = base_applied(port);
     } else if (outcome.kind() == Outcome::Kind::Reject) {
       mtus_.set_interface_row(port, before);
-      set_vrf(interfaces_[port], vrf_before);
+      set_vrf(port, interfaces_[port], vrf_before);
       drop_if_empty(port);
     }
     settle(ticket, refusals_.note(port, std::move(outcome)));
@@ -243,6 +263,7 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
     entry.trouble.clear();
     announce({kAddressed, family_key(port, address.address.is_v6())});
     tell_free(port, address.address.is_v6());
+    tell_subnet(port, interfaces_[port].vrf, address);
     if (address.address.is_v6()) ipv6_is_on(port);
     return Outcome::done();
   }
@@ -269,6 +290,7 @@ Outcome Interfaces::remove_address(std::string_view key, const std::string& port
   entry->second.leaving = true;
   if (!addressed(family_key(port, ipv6))) withdraw({kAddressed, family_key(port, ipv6)});
   tell_free(port, ipv6);
+  tell_subnet(port, it->second.vrf, address);
   if (!ids_.find(port)) {
     address_gone(port, address);  // It went with its device.
     return Outcome::done();
@@ -342,7 +364,7 @@ void Interfaces::address_gone(const std::string& port, const Prefix& address) {
 void Interfaces::drop_if_empty(const std::string& port) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end() || it->second.applied || !it->second.addresses.empty()) return;
-  set_vrf(it->second, {});
+  set_vrf(port, it->second, {});
   interfaces_.erase(it);
   announce({kPortUnused, port});
 }

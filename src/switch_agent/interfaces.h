@@ -91,7 +91,7 @@ class Interfaces final : public Orch {
   std::string taken_words(const std::string& port) const;
   bool is_in_its_vrf(const std::string& port, const Interface& interface) const;
   bool is_dropped_v6(const std::string& port, const Prefix& prefix, const Address& address) const;
-  void set_vrf(Interface& interface, std::string vrf);
+  void set_vrf(const std::string& port, Interface& interface, std::string vrf);
   void provide_vrf_facts();
   void release_ports();
   Outcome base_applied(const std::string& port);
@@ -120,6 +120,8 @@ class Interfaces final : public Orch {
   void ipv6_is_off(const std::string& port);
   void ipv6_is_on(const std::string& port);
   bool addressed(std::string_view port_and_family) const;
+  bool has_subnet(std::string_view key) const;
+  void tell_subnet(const std::string& port, const std::string& vrf, const Prefix& address);
   void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
 
   Programmer& programmer_;

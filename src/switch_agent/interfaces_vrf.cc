@@ -11,6 +11,8 @@
 namespace rondo::switch_agent {
 
 void Interfaces::provide_vrf_facts() {
+  provide(kSubnet, [this](std::string_view key) { return has_subnet(key); });  // A subnet is one of the VRF of its port.
+  provide(kNoSubnet, [this](std::string_view key) { return !has_subnet(key); });
   provide(kVrfPortsGone, [this](std::string_view vrf) { return !vrf_ports_.contains(vrf); });
   runtime().explain(kVrfPortsGone, [this](std::string_view vrf) {
     const auto one = std::ranges::find_if(interfaces_, [vrf](const auto& entry) { return entry.second.vrf == vrf; });
@@ -38,9 +40,13 @@ std::optional<IfIndex> Interfaces::master_to_leave(const std::string& port, cons
   return is_left ? std::optional{IfIndex{}} : std::nullopt;
 }
 
-void Interfaces::set_vrf(Interface& interface, std::string vrf) {
+void Interfaces::set_vrf(const std::string& port, Interface& interface, std::string vrf) {
   if (interface.vrf == vrf) return;
   const std::string before = std::exchange(interface.vrf, std::move(vrf));
+  for (const auto& [prefix, address] : interface.addresses) {
+    tell_subnet(port, before, prefix);
+    tell_subnet(port, interface.vrf, prefix);
+  }
   if (!interface.vrf.empty() && vrf_ports_[interface.vrf]++ == 0) withdraw({kVrfPortsGone, interface.vrf});
   if (before.empty()) return;
   if (--vrf_ports_.find(before)->second > 0) return;

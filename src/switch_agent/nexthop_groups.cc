@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "orch/ask_again.h"
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/limits.h"
 #include "rondo/orch/runtime.h"
@@ -48,6 +49,12 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
       return FactOrigin{"", "", state_of({kind, std::string{name}})};
     });
   }
+  provide(kGroupLeads, [this](std::string_view key) {
+    const std::size_t blank = key.rfind(' ');
+    const auto entry = ids_.find(kNexthopGroup, key.substr(0, blank));
+    const std::string_view port = key.substr(blank + 1);
+    return entry && (port.empty() ? entry->of_others : entry->device == port);
+  });
   provide(kSetKnown, [this](std::string_view name) { return sets_.contains(name); });
   provide(kNeighborUnused, [this](std::string_view name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
@@ -91,8 +98,11 @@ Outcome NexthopGroups::set(FactKind kind, std::string_view name, const Fields& f
   }
   if (!hops) return Outcome::reject(hops.error());
   if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
-  if (std::optional<Fact> missing = missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
-  Group& group = group_at({kind, std::string{name}}, *hops);
+  const Fact fact{kind, std::string{name}};
+  const bool of_others = std::ranges::all_of(*hops, [](const Hop& hop) { return is_of_others(hop.port); });
+  set_way(fact, of_others, !of_others && hops->size() == 1 && hops->front().is_to_device() ? hops->front().port : std::string{});
+  if (std::optional<Fact> missing = of_others ? std::nullopt : missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
+  Group& group = group_at(fact, *hops);
   group.ticket = current_ticket();
   set_members(group, *hops);
   refresh(group);
@@ -129,13 +139,28 @@ NexthopGroups::Group& NexthopGroups::group_at(const Fact& fact, const std::vecto
   return it->second;
 }
 
+/// Records where the group leads. Routes that were left to others for that, and routes that wait for the group, are handled again.
+void NexthopGroups::set_way(const Fact& fact, bool of_others, const std::string& device) {
+  const auto known = ids_.find(fact.kind, fact.key);
+  const bool was_of_others = known && known->of_others;
+  const std::string device_before = known ? known->device : std::string{};
+  if (was_of_others == of_others && device_before == device) return;
+  GroupIds::Entry& entry = ids_.at(fact);
+  entry.of_others = of_others;
+  entry.device = device;
+  if (fact.kind != kNexthopGroup) return;  // The name of a set says where it leads.
+  if (was_of_others || !device_before.empty()) withdraw({kGroupLeads, with_port(fact.key, device_before)});
+  if (of_others || !device.empty()) announce({kGroupLeads, with_port(fact.key, device)});
+  AskAgain::rows_that_wait_for(*this, fact);
+}
+
 void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
   const std::vector<Member> before = std::move(group.members);
   group.members.clear();
   for (const Hop& hop : hops) {
     Nexthop& nexthop = nexthop_at({hop.port, hop.gateway, hop.onlink});
     nexthop.users.insert(&group);
-    nexthop.resolved = nexthop.resolved || holds({kNeighbor, neighbor_key(hop.port, hop.gateway)});
+    nexthop.resolved = nexthop.resolved || hop.is_to_device() || holds({kNeighbor, neighbor_key(hop.port, hop.gateway)});
     group.members.push_back({&nexthop, hop.weight});
     if (!nexthop.present) ask(nexthop);
   }
@@ -164,6 +189,7 @@ Outcome NexthopGroups::remove(FactKind kind, std::string_view name) {
   if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
   if (group.asking) return Outcome::retry_after(kSoon, Status{StatusCode::FailedPrecondition, "an order for this group is under way"});
   // Withdraw the fact before ordering the deletion, so that no route uses the group again.
+  set_way(group.fact, false, {});
   become_unusable(group);
   count(group, PlaneState::Pending);
   ids_.forget(group.fact);
@@ -260,7 +286,7 @@ bool NexthopGroups::may_come(const Nexthop& nexthop) const { return nexthop.reso
 
 /// True if the port of a next hop is usable for its family.
 bool NexthopGroups::has_port(const HopKey& key) const {
-  return holds({kCarrier, key.port}) && (!key.gateway.is_v6() || holds({kIpv6, key.port}));
+  return !is_of_others(key.port) && holds({kCarrier, key.port}) && (!key.gateway.is_v6() || holds({kIpv6, key.port}));
 }
 
 void NexthopGroups::leave(Nexthop& nexthop, Group& group) {

@@ -150,6 +150,7 @@ class NexthopGroups final : public Orch {
   static bool is_taken(const Status& status) noexcept;
   void take_other_number(Nexthop& nexthop);
   void take_other_number(Group& group);
+  void set_way(const Fact& fact, bool of_others, const std::string& device);
   void set_members(Group& group, const std::vector<Hop>& hops);
 
   Nexthop& nexthop_at(const HopKey& key);

@@ -28,14 +28,17 @@ std::optional<Fact> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops
   forget_what_is_not_lacking();
   std::vector<std::string> away;
   std::vector<std::string> expected;
+  std::size_t ours = 0;
   for (const Hop& hop : hops) {
+    if (is_of_others(hop.port)) continue;  // It never joins.
+    ++ours;
     std::string neighbor = neighbor_key(hop.port, hop.gateway);
-    if (holds({kNeighbor, neighbor})) continue;
+    if (hop.is_to_device() || holds({kNeighbor, neighbor})) continue;
     const bool may_come_soon = holds({kAdminUp, hop.port}) && !overdue_.contains(neighbor);
     (may_come_soon ? expected : away).push_back(std::move(neighbor));
   }
   const std::string front = !expected.empty() ? expected.front() : !away.empty() ? away.front() : std::string{};
-  if (expected.size() + away.size() == hops.size()) {
+  if (expected.size() + away.size() == ours) {
     for (const auto* const missing : {&expected, &away}) {
       for (const std::string& neighbor : *missing) {
         std::set<std::string>& parked_on = lacking_[neighbor];

@@ -28,6 +28,7 @@ const Status* NexthopGroups::refusal_of(const Group& group) const {
 }
 
 void NexthopGroups::note_not_usable(Group& group) {
+  if (ids_.at(group.fact).of_others) return count(group, PlaneState::Unknown);
   count(group, refusal_of(group) != nullptr ? PlaneState::Refused : PlaneState::Withdrawn);
 }
 

@@ -12,6 +12,7 @@ RowInPlane NexthopGroups::state_of_row(FactKind kind, std::string_view name) con
   if (it == groups_.end()) return {};
   const Group& group = it->second;
   const auto entry = ids_.find(kind, name);
+  if (entry && entry->of_others) return {PlaneState::Foreign, kOfOthers, {}};
   if (entry && entry->usable) return {PlaneState::Installed, state_of(fact), {}};
   if (const Status* const why = refusal_of(group)) return {PlaneState::Refused, std::string{why->message()}, {}};
   RowInPlane in{PlaneState::Pending, state_of(fact), {}};
@@ -44,8 +45,10 @@ std::string NexthopGroups::state_of(const Fact& fact) const {
   for (const Member& member : it->second.members) {
     if (member.nexthop->present) continue;
     const auto& [port, gateway, onlink] = member.nexthop->key;
-    note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
-    if (!holds({kDevice, port})) {
+    note.append(note.empty() ? "" : "; ").append(gateway.is_any() ? "" : gateway.to_string() + " on ").append(port).append(": ");
+    if (is_of_others(port)) {
+      note.append("the port is left to other software");
+    } else if (!holds({kDevice, port})) {
       note.append("there is no such device");
     } else if (!holds({kAdminUp, port})) {
       note.append("the port is administratively down");

@@ -269,7 +269,7 @@ const Ports::Port* Ports::find(std::string_view name) const {
 std::vector<std::string> Ports::without_device(Instant since) const {
   std::vector<std::string> found;
   for (const auto& [name, port] : ports_) {
-    if (port.has_row && !port.exists && port.missing_since <= since) found.push_back(name);
+    if (port.has_row && !port.exists && (port.configured || port.missing_since <= since)) found.push_back(name);
   }
   return found;
 }

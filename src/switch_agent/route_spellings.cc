@@ -37,9 +37,9 @@ void Routes::tell_free(const RouteId& route) {
 /// The outcome for a route that is in the kernel. A row with another spelling may have arrived while the order was under way, and its
 /// order is queued behind.
 Outcome Routes::outcome_of_answer(const Ordered& ordered, const RouteId& route) {
-  if (!ordered.canonical || spellings_.empty()) return Outcome::done();
+  if (!ordered.canonical || spellings_.empty()) return outcome_of_present(route, ordered.group);
   const std::string canonical = row_key_of(route);
-  if (!spellings_.is_odd(canonical)) return Outcome::done();
+  if (!spellings_.is_odd(canonical)) return outcome_of_present(route, ordered.group);
   spellings_.contest(canonical);
   return Outcome::wait_for({kRouteSpelling, canonical});
 }

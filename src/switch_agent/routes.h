@@ -67,6 +67,12 @@ class Routes final : public Orch {
     std::string first;  // The first such prefix and the owner of its route.
   };
   HeldByOthers held_by_others() const;
+  /// Routes of ours beside which the last audit found one of another program with a better metric.
+  struct Decided {
+    std::size_t routes = 0;
+    std::string first;
+  };
+  Decided decided_by_others() const;
   /// The group of the route that the row 'key' has in the data plane. O(1).
   std::optional<Fact> group_of(std::string_view key) const;
   /// The number of routes on the group of 'fact'. O(1).
@@ -122,7 +128,16 @@ class Routes final : public Orch {
   void apply(Batch& batch);
   void apply(Batch& batch, std::size_t index, const Result<Place>& place);
   void order_set(Batch& batch, std::size_t index, const Place& place);
-  void order_delete(Batch& batch, std::size_t index, const Place& place);
+  /// A route that the data plane is not to have, although its row asks for it: other software or the kernel itself has it.
+  struct Left {
+    std::vector<Fact> while_hold;  // Empty: a Delete, or what the row alone decides.
+    const char* words = "";
+  };
+  /// Answers the row of a route that is left to others, and returns true.
+  bool leave(Batch& batch, std::size_t index, const Place& place, const Fact& group, bool of_others, const std::string& device);
+  Outcome outcome_of_left(const RouteId& route) const;
+  Outcome outcome_of_present(const RouteId& route, std::uint32_t group) const;
+  void order_delete(Batch& batch, std::size_t index, const Place& place, Left left);
   Result<Place> place_of(std::string_view key) const;
   /// The canonical key of the row of a route.
   std::string row_key_of(const RouteId& route) const;
@@ -136,7 +151,8 @@ class Routes final : public Orch {
   void tell_free(const RouteId& route);
   Outcome outcome_of_answer(const Ordered& ordered, const RouteId& route);
   bool wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot);
-  bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
+  /// False if the row is answered.
+  bool find_group(Batch& batch, std::size_t index, const Place& place, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row);
   Status keep_set(const std::string& name, const std::vector<Hop>& hops);
   void reserve(std::size_t changes);
@@ -158,6 +174,9 @@ class Routes final : public Orch {
     if (!held_by_others_.empty() || answer.code() == StatusCode::AlreadyExists) keep_holder(route, answer);
   }
   void keep_holder(const RouteId& route, const Status& answer);
+  /// When a route is ordered again whose place another program has: the delay doubles with each such answer.
+  Duration foreign_delay(const RouteId& route) const;
+  void note_rival(const RouteId& route, std::uint8_t protocol);
   /// The refusals of the route in 'slot', or of a route that is not in the map.
   Refusals<RouteId>& refusals_of(std::uint32_t slot) { return slot == RouteMap::kNone ? refused_new_ : refused_known_; }
   void forget_refusal(const RouteId& route) {
@@ -200,7 +219,13 @@ class Routes final : public Orch {
   RouteMap routes_;
   const std::uint32_t nowhere_;  // The group of the routes without next hops; it always exists.
   Spellings spellings_;
-  std::map<RouteId, std::string> held_by_others_;    // With the text of the data plane's answer.
+  struct Held {
+    std::string words;   // Of the data plane's answer.
+    unsigned times = 0;  // Such answers in a row.
+  };
+  std::map<RouteId, Held> held_by_others_;
+  std::map<RouteId, std::uint8_t> rivals_;           // See RouteEntry::rival.
+  std::map<RouteId, Left> left_;                     // Those that facts decide.
   Refusals<RouteId> refused_new_;                    // Of routes that are not in the map.
   Refusals<RouteId> refused_known_;                  // Of routes in the map: those to change or to restore.
   std::map<std::uint32_t, std::size_t> table_uses_;  // Routes, and orders under way that set one, by table of a VRF.

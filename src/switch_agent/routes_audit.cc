@@ -34,7 +34,13 @@ bool Routes::is_due(const RouteMap::Route& route) {
 
 RouteSet Routes::order_of(const RouteMap::Route& route) {
   const RouteMap::Group& group = routes_.group(route.group);
-  return RouteSet{.prefix = route.prefix, .nexthop = group.entry->id, .table = route.table, .type = route.type, .source = group.source};
+  const GroupIds::Entry& entry = *group.entry;
+  return {.prefix = route.prefix,
+          .nexthop = entry.id,
+          .table = route.table,
+          .type = route.type,
+          .to_device = !entry.device.empty(),
+          .source = group.source};
 }
 
 Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
@@ -119,6 +125,7 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
   const std::uint32_t slot = slot_of(actual.gone());
   if (slot == RouteMap::kNone) return add_unwanted(actual, findings);
   RouteMap::Route& route = routes_[slot];
+  if (actual.rival != 0 || !rivals_.empty()) note_rival(route.id(), actual.rival);
   const RouteMap::Mark before = mark_of(route);
   if (before == RouteMap::Mark::Touched) return;
   if (!is_due(route)) {

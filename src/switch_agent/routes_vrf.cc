@@ -51,6 +51,7 @@ void Routes::forget_vrf(std::string_view vrf) {
     return id.table != table_ && (name.empty() || name == vrf);
   };
   std::erase_if(held_by_others_, [&](const auto& held) { return is_of_it(held.first); });
+  std::erase_if(left_, [&](const auto& left) { return is_of_it(left.first); });
   refused_new_.forget_if(is_of_it);
 }
 

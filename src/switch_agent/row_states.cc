@@ -60,7 +60,9 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
         RowInPlane in = routes.state_of(key, row);
         if (in.state != PlaneState::Installed) return in;
         const std::optional<Fact> group = routes.group_of(key);
-        if (group) in.note = groups.state_of_row(group->kind, group->key).note;  // Next hops that it goes on without.
+        if (!group) return in;
+        const std::string without = groups.state_of_row(group->kind, group->key).note;  // Next hops that it goes on without.
+        in.note.append(in.note.empty() || without.empty() ? "" : "; ").append(without);
         return in;
       },
       [&routes = orchs.routes] { return routes.state_counts(); });

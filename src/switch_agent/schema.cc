@@ -420,6 +420,11 @@ void set_weights(std::vector<Hop>& hops, const std::vector<std::uint64_t>& weigh
 
 }  // namespace
 
+bool is_of_others(std::string_view port) {
+  constexpr std::array<std::string_view, 5> kOthers{"eth0", "docker0", "usb0", "lo", "tun0"};
+  return std::ranges::find(kOthers, port) != kOthers.end() || port.starts_with("Loopback");
+}
+
 Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   const std::string_view gateways_text = fields.find(field::kNexthop.name).value_or("");
   const std::string_view ports_text = fields.find(field::kIfname.name).value_or("");
@@ -520,6 +525,15 @@ std::optional<std::string> canonical_route_key(std::string_view key) {
 
 namespace {
 
+/// True if all ports of the list are. Most rows are decided by their first port.
+bool are_of_others(std::string_view ports) {
+  for (std::size_t comma = ports.find(','); comma != std::string_view::npos; comma = ports.find(',')) {
+    if (!is_of_others(ports.substr(0, comma))) return false;
+    ports.remove_prefix(comma + 1);
+  }
+  return is_of_others(ports);
+}
+
 Result<RouteRow> read_route(const Fields& fields) {
   RouteRow row;
   std::string_view group;
@@ -559,9 +573,7 @@ Result<RouteRow> read_route(const Fields& fields) {
     row.group = group;
     return row;
   }
-  constexpr std::array<std::string_view, 5> kOthers{"eth0", "docker0", "usb0", "lo", "tun0"};
-  const std::string_view ports = fields.find(field::kIfname.name).value_or("");
-  row.not_ours = std::ranges::find(kOthers, ports) != kOthers.end() || ports.starts_with("Loopback");
+  row.not_ours = are_of_others(fields.find(field::kIfname.name).value_or(""));
   if (row.not_ours) return row;
   Result<std::vector<Hop>> hops = parse_hops(fields);
   if (!hops) return failure(hops.error());

@@ -126,6 +126,8 @@ struct Hop {
   IpAddress gateway;
   std::uint16_t weight = 1;
   bool onlink = false;
+  /// The destination itself is on the port's link: the gateway is 0.0.0.0 or ::.
+  bool is_to_device() const noexcept { return gateway.is_any(); }
   friend auto operator<=>(const Hop&, const Hop&) = default;
 };
 /// What identifies a next hop in the data plane.
@@ -135,6 +137,10 @@ struct HopKey {
   bool onlink = false;
   friend auto operator<=>(const HopKey&, const HopKey&) = default;
 };
+/// True for a port of other software, whatever its rows: the management port, those of containers and tunnels, loopback devices.
+bool is_of_others(std::string_view port);
+/// The note of a row that leads out of such ports alone.
+inline constexpr const char* kOfOthers = "out of a device that is left to other software";
 /// Fields nexthop, ifname, weight and onlink: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway, onlink) add their weights,
 /// and weights that the kernel does not take are scaled. Sorted.
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
@@ -161,7 +167,7 @@ struct RouteRow {
   std::string_view group;  // nexthop_group; a view into the fields.
   std::vector<Hop> hops;   // nexthop, ifname, weight, onlink.
   IpAddress source{};      // prefsrc; 0.0.0.0: none.
-  bool not_ours = false;   // The route leads out of a management or loopback device, so it belongs to other software.
+  bool not_ours = false;   // All next hops are on ports of other software.
 };
 Result<RouteRow> parse_route(const Fields& fields);
 /// InvalidArgument for an IPv4 next hop of an IPv6 route, which the kernel refuses, and for a preferred source of another family than the

@@ -536,6 +536,10 @@ TEST(RouteSchema, RoutesOfOtherSoftwareAreLeftAlone) {
     ASSERT_TRUE(parsed.has_value()) << port;
     EXPECT_TRUE(parsed->not_ours) << port;
   }
+  for (const auto& [ports, is_left] : {std::pair{"eth0,docker0", true}, {"eth0,Ethernet0", false}, {"Ethernet0,eth0", false}}) {
+    const Row row{{"nexthop", "10.0.0.2,10.0.0.3"}, {"ifname", ports}};
+    EXPECT_EQ(parse_route(row.fields()).value().not_ours, is_left) << ports;
+  }
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ constexpr std::array<TableReference, 11> kTables{{
     {.name = "PORT_TABLE",
      .help = "Ports: devices of the kernel that rondod configures.",
      .key = "PORT",
-     .key_help = "The name of the device: 1 to 15 characters, no '/' and no blanks.",
+     .key_help = "The name of the device: 1 to 15 characters, no '/', ':', '%' and no blanks.",
      .fields = kPortFields,
      .rule = "Each field may be given alone. While the row of the interface in INTF_TABLE has an mtu, that one applies, whichever row was "
              "written last.",
@@ -78,7 +78,7 @@ constexpr std::array<TableReference, 11> kTables{{
     {.name = "VRF_TABLE",
      .help = "VRFs: devices of the kernel that rondod creates, each with a routing table of its own.",
      .key = "VRF",
-     .key_help = "The name of the device: it begins with Vrf, and has 4 to 15 characters, no '/', no ':' and no blanks.",
+     .key_help = "The name of the device: it begins with Vrf, and has 4 to 15 characters, no '/', ':', '%' and no blanks.",
      .fields = kVrfFields,
      .rule = "A row needs no field. rondod chooses the table: the lowest free number from 1001 on, and after a restart the number that the "
              "device has. What no route of the VRF matches is unreachable. A VRF is deleted when no interface and no route is left in it. "
@@ -122,12 +122,14 @@ constexpr std::array<TableReference, 11> kTables{{
      .key = "PORT or PORT:ADDRESS/LENGTH",
      .key_help =
          "The port must have a row of PORT_TABLE, or of VLAN_TABLE or LAG_TABLE if it is one, unless its name begins with Loopback; "
-         "an address needs the row of its port.",
+         "an address needs the row of its port. An address without a length is that of a host (/32 or /128).",
      .canonical_key = canonical_interface_key,
      .fields = kInterfaceFields,
      .rule = "The fields belong to the row of the port. The row of an address needs none. The mtu overrides that of PORT_TABLE; without "
              "it, and when the row is deleted, the mtu of PORT_TABLE applies again. Of several rows for one IPv6 address with different "
-             "lengths the first has it, and the others wait. A port that enters or leaves a VRF goes down and up again.",
+             "lengths the first has it, and the others wait. A port that enters or leaves a VRF goes down and up again. The kernel uses an "
+             "IPv6 address when it has checked that no other device of the link has it; `rondo why` names a duplicate address "
+             "([dataplane] detect_duplicates).",
      .ignored = kInterfaceIgnored,
      .example = "rondo set INTF_TABLE Ethernet0 && rondo set INTF_TABLE Ethernet0:10.0.0.1/24"},
     {.name = "NEIGH_TABLE",
@@ -149,7 +151,9 @@ constexpr std::array<TableReference, 11> kTables{{
              "needs its "
              "neighbour. One whose port is down, or not there, joins the group when both have come, and one whose neighbour has not come "
              "within "
-             "0.3 s joins when it comes. Without any neighbour the row waits.",
+             "0.3 s joins when it comes. Without any neighbour the row waits. A next hop 0.0.0.0 or :: is the port itself, which needs no "
+             "neighbour. Next hops on ports of other software (eth0, docker0, usb0, lo, tun0, Loopback devices) are left out; a group that "
+             "has only such is not programmed, and neither are its routes.",
      .ignored = kGroupIgnored,
      .example = "rondo set NEXTHOP_GROUP_TABLE 102 nexthop=10.0.0.2,10.0.1.2 ifname=Ethernet0,Ethernet4 weight=1,3"},
     {.name = "ROUTE_TABLE",
@@ -160,9 +164,11 @@ constexpr std::array<TableReference, 11> kTables{{
          "until VRF_TABLE has it.",
      .canonical_key = canonical_route_key,
      .fields = kRouteFields,
-     .rule = "One of nexthop_group, nexthop with ifname (and weight and onlink, if wanted), or blackhole=true. nexthop_group and nexthop "
-             "exclude each other. With blackhole=true they have no effect, nor has prefsrc. Routes out of eth0, docker0, "
-             "usb0, lo, tun0 or Loopback devices are left to other software.",
+     .rule =
+         "One of nexthop_group, nexthop with ifname (and weight and onlink, if wanted), or blackhole=true. nexthop_group and nexthop "
+         "exclude each other. With blackhole=true they have no effect, nor has prefsrc. Routes whose next hops are all on eth0, docker0, "
+         "usb0, lo, tun0 or Loopback devices are left to other software. A next hop 0.0.0.0 or :: is the port itself; the subnet of an "
+         "address of that port is left to the kernel, which has it.",
      .ignored = kRouteIgnored,
      .example = "rondo set ROUTE_TABLE 10.1.0.0/16 nexthop_group=102"},
 }};

@@ -51,9 +51,21 @@ TEST_F(ForeignRoutes, ARowWaitsForTheEndOfARouteThatIsNotOurs) {
   EXPECT_EQ(state(), PlaneState::Foreign) << "not only waiting";
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("held by a route of protocol static (4)"));
   EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix)) << "it was taken";
-  testbed.run_for(2s);
+  testbed.run_for(5s);
   EXPECT_EQ(testbed.plane.route_count(), 2U);
   EXPECT_EQ(testbed.unsettled(), 0U);
+}
+
+// As after a change of [dataplane] protocol: each row is held by a route of the earlier number.
+TEST_F(ForeignRoutes, ARouteThatStaysIsTriedLessAndLess) {
+  testbed.plane.add_foreign_route(kPrefix, 202);
+  set_route();
+  testbed.run_for(600s);
+  EXPECT_LE(testbed.agent.routes().counts().refused, 25U) << "not one each second";
+  EXPECT_THAT(testbed.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("set protocol = 202 again, or remove what it left"));
+  EXPECT_TRUE(testbed.plane.remove_foreign_route(kPrefix));
+  testbed.run_for(35s);
+  EXPECT_EQ(state(), PlaneState::Installed);
 }
 
 TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {

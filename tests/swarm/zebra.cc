@@ -27,6 +27,7 @@ auto any_of(Random& random, Container& container) {
 }  // namespace
 
 std::string Zebra::gateway(const Object& object) {
+  if (object.kind == Object::Kind::Device) return object.v6 ? "::" : "0.0.0.0";
   const std::string number = std::to_string(object.port + 1);
   const std::string host = "1" + std::to_string(object.host);
   return object.v6 ? "2001:db8:" + number + "::" + host : "10." + number + ".0." + host;
@@ -37,7 +38,7 @@ std::uint32_t Zebra::device(const Object& object) const { return object.port < k
 std::string Zebra::message(std::uint32_t id, const Object& object) const {
   switch (object.kind) {
     case Object::Kind::Gateway: return kit::frame(kit::nexthop(id, gateway(object), device(object)));
-    case Object::Kind::Device: return kit::frame(kit::nexthop(id, "", device(object)));
+    case Object::Kind::Device: return kit::frame(kit::nexthop(id, object.v6 ? "::" : "", device(object)));
     case Object::Kind::Group: return kit::frame(kit::group(id, object.members));
     case Object::Kind::Blackhole: break;
   }
@@ -224,7 +225,7 @@ std::optional<std::multiset<Zebra::Hop>> Zebra::hops_of(std::uint32_t id, int we
   const auto found = objects_.find(id);
   if (found == objects_.end()) return std::nullopt;
   const Object& object = found->second;
-  if (object.kind == Object::Kind::Gateway) {
+  if (object.kind == Object::Kind::Gateway || object.kind == Object::Kind::Device) {
     if (object.port >= kPorts) return std::nullopt;
     return std::multiset<Hop>{{gateway(object), "Eth" + std::to_string(object.port), weight}};
   }

@@ -120,6 +120,8 @@ struct RouteEntry {
   RouteType type = RouteType::Unicast;
   std::uint8_t tos = 0;
   RouteFlaw flaw = RouteFlaw::None;
+  /// The protocol of another program's route to the prefix in this table, which has a better metric and so decides the packets; 0: none.
+  std::uint8_t rival = 0;
   IpAddress source{};  // As of a RouteSet.
   std::uint32_t metric = kOwnMetric;
   /// The order that deletes it.
@@ -139,6 +141,12 @@ struct NeighborEntry {
   MacAddress mac;
   bool permanent = true;  // False: another program changed its state, so the kernel ages it.
 };
+/// Duplicate address detection: whether another device of the link has an IPv6 address.
+enum class DuplicateCheck : std::uint8_t {
+  Passed,   // No device has it, or the kernel does not check.
+  Running,  // The kernel checks, or waits for the carrier of the port. It does not use the address yet.
+  Failed    // Another device has it. The kernel does not use the address.
+};
 struct AddressEntry {
   IfIndex port;
   Prefix address;
@@ -147,6 +155,7 @@ struct AddressEntry {
   /// False: another program deleted the route to its subnet, which the kernel makes while the device is up. True also for a
   /// loss that no watch_objects() reported while many routes were present: to read them would block the kernel.
   bool has_subnet_route = true;
+  DuplicateCheck check = DuplicateCheck::Passed;
 };
 
 /// A static entry of a bridge that an order of our protocol number created. The kernel keeps no number for the entry itself.
@@ -168,6 +177,15 @@ struct ObjectEvent {
   bool is_learned = false;
   /// A next hop or group that another program deleted: the kernel dropped the routes that used it, also if it is present again.
   bool drops_routes = false;
+  /// Of an IPv6 address that exists.
+  std::optional<DuplicateCheck> check{};
+};
+
+/// A subnet that is directly connected and that copy_subnets_to() could not copy.
+struct MissingSubnet {
+  Prefix subnet;
+  IfIndex port;
+  Status why;
 };
 
 class DataPlane {
@@ -217,6 +235,15 @@ class DataPlane {
   virtual Result<std::unique_ptr<FdbWatch>> watch_fdb(Scheduler& scheduler, Priority priority,
                                                       std::function<void(const FdbEvent&)> handler);
 
+  /// Keeps in 'table' a copy of each route that the kernel makes in its main table to the subnet of an address. For a table that a rule of
+  /// the kernel prefers to the main one: without the copies, any covering route in it decides the packets to directly connected hosts. The
+  /// copy wins against a RouteSet of the same prefix. Call it before routes(), which makes the copies that are missing, and before
+  /// watch_objects(), which follows changes; neither of the two reports copies. kMainTable: no copies. A table of a VRF needs none: the
+  /// kernel makes these routes there itself.
+  virtual void copy_subnets_to(std::uint32_t table);
+  /// The copies that the kernel refused. Any thread.
+  virtual std::vector<MissingSubnet> missing_subnets() const;
+
   /// The protocol number of everything that apply() creates; 0: this data plane has none.
   virtual std::uint8_t protocol() const noexcept;
   /// For display: "linux rtnetlink, network namespace x" or "simulated".
@@ -238,6 +265,10 @@ struct LinuxDataPlaneOptions {
   std::uint32_t metric = 201;
   /// Orders in one send, 1..256.
   std::size_t batch = 256;
+  /// The kernel checks whether another device of the link has an IPv6 address (RFC 4862), as its settings of the port say
+  /// (net.ipv6.conf.*.accept_dad and dad_transmits). It does not use the address meanwhile, usually for one or two seconds. False: it uses
+  /// each address immediately, also one that another device has.
+  bool detect_duplicates = true;
 };
 
 /// Sets two switches in the namespace. nexthop_compat_mode=0: a group replace then costs 60 us, whatever the number of routes that use it.

@@ -34,6 +34,8 @@ class IpAddress {
   constexpr bool is_v6() const noexcept { return is_v6_; }
   constexpr const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
   constexpr std::size_t size() const noexcept { return is_v6_ ? 16 : 4; }
+  /// 0.0.0.0 or ::, the address of no station.
+  constexpr bool is_any() const noexcept { return bytes_ == std::array<std::uint8_t, 16>{}; }
   friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) noexcept = default;
 
  private:

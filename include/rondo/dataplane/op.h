@@ -124,7 +124,7 @@ struct NeighborDelete {
 /// left alone: AlreadyExists. Without it, that object is replaced.
 struct NexthopSet {
   NexthopId id;
-  IpAddress gateway;
+  IpAddress gateway;  // 0.0.0.0 or ::, which is the family then: the destination itself is on the port's link.
   IfIndex port;
   bool create = false;
   bool onlink = false;  // The port reaches the gateway, although no subnet of the port contains it.
@@ -156,6 +156,8 @@ struct RouteSet {
   bool create : 1 = false;
   /// Also removes metrics that another program gave to a route of ours, at the cost of an allocation in the kernel.
   bool clean : 1 = false;
+  /// The next hop is a device without a gateway: gateways of other IPv4 routes may be in this prefix (RT_SCOPE_LINK).
+  bool to_device : 1 = false;
   /// The route has kLastResortMetric in place of the metric of the data plane, so that any other route to the prefix is preferred.
   bool last_resort : 1 = false;
   /// The source address of packets that this host itself sends along the route; 0.0.0.0: the kernel chooses one. Of the prefix's family.

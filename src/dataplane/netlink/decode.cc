@@ -59,7 +59,12 @@ std::optional<RouteType> to_route_type(unsigned type) noexcept {
   }
 }
 
-std::optional<DeleteOrder> changed_address(const Message& message) {
+DuplicateCheck check_of(const ifaddrmsg& header) noexcept {
+  if ((header.ifa_flags & IFA_F_DADFAILED) != 0) return DuplicateCheck::Failed;
+  return (header.ifa_flags & IFA_F_TENTATIVE) != 0 ? DuplicateCheck::Running : DuplicateCheck::Passed;
+}
+
+std::optional<ObjectEvent> changed_address(const Message& message) {
   const auto header = read_front<ifaddrmsg>(message.payload);
   if (!header || header->ifa_index == 0) return std::nullopt;
   std::optional<IpAddress> address;
@@ -71,7 +76,9 @@ std::optional<DeleteOrder> changed_address(const Message& message) {
   }
   if (local) address = local;
   if (attributes.is_malformed() || !address || header->ifa_prefixlen > address->size() * 8) return std::nullopt;
-  return AddressDelete{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}};
+  ObjectEvent event{AddressDelete{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}}};
+  if (message.header.nlmsg_type == RTM_NEWADDR && address->is_v6()) event.check = check_of(*header);
+  return event;
 }
 
 std::optional<DeleteOrder> changed_neighbor(const Message& message) {
@@ -124,7 +131,7 @@ std::optional<DeleteOrder> changed_route(const Message& message, const ObjectMar
 std::optional<ObjectEvent> decode_change(const Message& message, const ObjectMarks& marks) {
   switch (message.header.nlmsg_type) {
     case RTM_NEWADDR:
-    case RTM_DELADDR: return event_of(changed_address(message));
+    case RTM_DELADDR: return changed_address(message);
     case RTM_NEWNEIGH:
     case RTM_DELNEIGH: {
       const auto header = read_front<ndmsg>(message.payload);
@@ -250,25 +257,47 @@ std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t 
   return AddressEntry{.port = IfIndex{header->ifa_index},
                       .address = {*address, header->ifa_prefixlen},
                       .ours = ours,
-                      .expires = (header->ifa_flags & IFA_F_PERMANENT) == 0};
+                      .expires = (header->ifa_flags & IFA_F_PERMANENT) == 0,
+                      .check = address->is_v6() ? check_of(*header) : DuplicateCheck::Passed};
+}
+
+std::optional<DeviceRoute> decode_device_route(const Message& message) {
+  const auto header = read_front<rtmsg>(message.payload);
+  if (!header || header->rtm_type != RTN_UNICAST || header->rtm_tos != 0 || (header->rtm_flags & RTM_F_CLONED) != 0) return std::nullopt;
+  if (message.header.nlmsg_type != RTM_NEWROUTE && message.header.nlmsg_type != RTM_DELROUTE) return std::nullopt;
+  std::optional<IpAddress> destination;
+  DeviceRoute route{.subnet = {},
+                    .device = {},
+                    .source = {},
+                    .table = header->rtm_table,
+                    .metric = 0,
+                    .scope = header->rtm_scope,
+                    .protocol = header->rtm_protocol};
+  AttributeReader attributes = message.attributes(sizeof(rtmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    switch (attribute.type) {
+      case RTA_DST: destination = to_address(attribute, header->rtm_family); break;
+      case RTA_OIF: route.device = IfIndex{attribute.as<std::uint32_t>().value_or(0)}; break;
+      case RTA_PREFSRC: route.source = to_address(attribute, header->rtm_family); break;
+      case RTA_TABLE: route.table = attribute.as<std::uint32_t>().value_or(0); break;
+      case RTA_PRIORITY: route.metric = attribute.as<std::uint32_t>().value_or(0); break;
+      case RTA_GATEWAY:
+      case RTA_VIA:
+      case RTA_NH_ID: return std::nullopt;
+      default: break;
+    }
+  }
+  if (attributes.is_malformed() || !destination || !route.device || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
+  route.subnet = {*destination, header->rtm_dst_len};
+  return route;
 }
 
 std::optional<std::pair<IfIndex, Prefix>> decode_subnet_route(const Message& message) {
-  const auto header = read_front<rtmsg>(message.payload);
-  if (!header || header->rtm_protocol != RTPROT_KERNEL || header->rtm_type != RTN_UNICAST) return std::nullopt;
-  if (message.header.nlmsg_type != RTM_NEWROUTE && message.header.nlmsg_type != RTM_DELROUTE) return std::nullopt;
-  std::optional<IpAddress> destination;
-  IfIndex device;
-  bool has_metric = false;
-  AttributeReader attributes = message.attributes(sizeof(rtmsg));
-  for (Attribute attribute; attributes.next(attribute);) {
-    if (attribute.type == RTA_DST) destination = to_address(attribute, header->rtm_family);
-    if (attribute.type == RTA_OIF) device = IfIndex{attribute.as<std::uint32_t>().value_or(0)};
-    if (attribute.type == RTA_PRIORITY) has_metric = true;
-  }
-  if (attributes.is_malformed() || !destination || !device || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
-  if (has_metric && !destination->is_v6() && message.header.nlmsg_type == RTM_DELROUTE) return std::nullopt;
-  return std::pair{device, Prefix{*destination, header->rtm_dst_len}};
+  const std::optional<DeviceRoute> route = decode_device_route(message);
+  if (!route || route->protocol != RTPROT_KERNEL) return std::nullopt;
+  const bool is_v6 = route->subnet.address.is_v6();
+  if (route->metric != 0 && !is_v6 && message.header.nlmsg_type == RTM_DELROUTE) return std::nullopt;
+  return std::pair{route->device, route->subnet};
 }
 
 std::optional<FdbRecord> decode_fdb(const Message& message) {
@@ -346,6 +375,7 @@ std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t 
   if (!header || message.header.nlmsg_type != RTM_NEWNEXTHOP || header->nh_protocol != protocol) return std::nullopt;
   NexthopEntry entry;
   entry.onlink = (header->nh_flags & RTNH_F_ONLINK) != 0;
+  entry.gateway = any_address(header->nh_family);  // A next hop to a device has no gateway.
   AttributeReader attributes = message.attributes(sizeof(nhmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     switch (attribute.type) {

@@ -56,6 +56,7 @@ struct Encoder {
   void operator()(const RouteSet& route) const noexcept {
     rtmsg header = route_header(route.prefix, route.table, marks.protocol);
     header.rtm_type = kernel_type(route.type);
+    if (route.to_device) header.rtm_scope = RT_SCOPE_LINK;
     writer.begin(RTM_NEWROUTE, route.create ? kCreate : kSet, sequence, header);
     put_route_key(writer, route.prefix, route.table, route.last_resort ? kLastResortMetric : marks.metric);
     if (route.nexthop) writer.attribute(RTA_NH_ID, route.nexthop.value());
@@ -84,7 +85,7 @@ struct Encoder {
   void operator()(const NexthopSet& nexthop) const noexcept {
     begin_nexthop(family(nexthop.gateway), nexthop.onlink ? RTNH_F_ONLINK : 0U, nexthop.create ? kCreate : kSet);
     writer.attribute(NHA_ID, nexthop.id.value());
-    put(writer, NHA_GATEWAY, nexthop.gateway);
+    if (!nexthop.gateway.is_any()) put(writer, NHA_GATEWAY, nexthop.gateway);
     writer.attribute(NHA_OIF, nexthop.port.value());
   }
   void operator()(const NexthopDelete& nexthop) const noexcept {

@@ -115,12 +115,12 @@ class LinuxDataPlane final : public DataPlane {
     for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
       rtmsg header{};
       header.rtm_family = family;
-      std::optional<RouteDelete> place_before;
+      std::optional<Ahead> ahead;
       // All routes, because one of another program may be before ours. Gathered before they are returned, because a dump may have to start
       // again.
       auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header, [&](const Message& m) {
         ++count;
-        return entry_of(m, place_before);
+        return entry_of(m, ahead);
       });
       if (!entries) return std::move(entries.error());
       for (const RouteEntry& entry : *entries) visit(entry);
@@ -250,17 +250,27 @@ class LinuxDataPlane final : public DataPlane {
     return subnets;
   }
 
-  /// Decodes a route of ours. The kernel lists the routes of one place together, the preferred one first; 'other' is the place of the
-  /// preceding one, if that is another program's.
-  std::optional<RouteEntry> entry_of(const Message& message, std::optional<RouteDelete>& other) const {
+  /// The routes of other programs that the kernel lists before one of ours, to the same prefix in the same table.
+  struct Ahead {
+    RouteDelete place;
+    bool outranks = false;  // One of them has our metric.
+    std::uint8_t rival = 0;
+  };
+  /// Decodes a route of ours. The kernel lists the routes of one place together, the preferred one first.
+  std::optional<RouteEntry> entry_of(const Message& message, std::optional<Ahead>& ahead) const {
     std::optional<RouteEntry> entry = netlink::decode_route(message, marks_);
     if (entry) {
-      if (other == entry->gone()) entry->flaw = RouteFlaw::Outranked;
+      if (!ahead || ahead->place != entry->gone()) return entry;
+      if (ahead->outranks) entry->flaw = RouteFlaw::Outranked;
+      entry->rival = ahead->rival;
       return entry;
     }
     const auto route = netlink::decode_route_holder(message);
-    other.reset();
-    if (route && route->protocol != marks_.protocol && route->metric == marks_.metric) other = RouteDelete{route->prefix, route->table};
+    if (!route || route->protocol == marks_.protocol) return std::nullopt;
+    const RouteDelete place{route->prefix, route->table};
+    if (!ahead || ahead->place != place) ahead = Ahead{place};
+    if (route->metric == marks_.metric) ahead->outranks = true;
+    if (route->metric < marks_.metric && ahead->rival == 0) ahead->rival = route->protocol;
     return std::nullopt;
   }
 

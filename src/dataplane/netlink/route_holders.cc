@@ -67,7 +67,8 @@ bool RouteHolders::has_strays(const RouteSet& route) const {
 std::string RouteHolders::words(const Other& other) const {
   std::string words = held_words(other.protocol) + ", metric " + std::to_string(marks_.metric);
   if (other.gateway) words += " via " + other.gateway->to_string();
-  return other.is_before_ours ? words + ", which is beside the row's and decides the packets" : words;
+  if (other.is_before_ours) words += ", which is beside the row's and decides the packets";
+  return words + former_number_words(other.protocol);
 }
 
 /// The kernel lists the routes of a place together, the preferred one first.

@@ -52,7 +52,7 @@ Verdict SimKernel::apply(const RouteSet& order) {
   const RouteKey key{order.prefix, order.table};
   const RouteValue value{order.nexthop, order.type};
   if (const auto foreign = foreign_routes_.find(key); foreign != foreign_routes_.end()) {
-    held_words_ = held_words(foreign->second);
+    held_words_ = held_words(foreign->second) + former_number_words(foreign->second);
     if (order.create) return {EEXIST, held_words_.c_str()};
     foreign_routes_.erase(foreign);
   }
@@ -142,7 +142,7 @@ bool SimKernel::serves_v6_routes(NexthopId id) const {
 }
 
 Verdict SimKernel::check_gateway(const Port& port, const IpAddress& gateway, bool onlink) const {
-  if (is_link_local(gateway)) return kDone;
+  if (is_link_local(gateway) || gateway.is_any()) return kDone;
   bool covered = false;
   for (const Prefix& address : port.addresses) {
     if (gateway.is_v6() && address.address == gateway) return {EINVAL, "Gateway can not be a local address"};
