@@ -1,5 +1,6 @@
 #include "rondod/commands/earlier_versions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "switch_agent/priorities.h"
@@ -9,11 +10,25 @@ namespace rondo::daemon {
 namespace {
 /// Few at a time, because the turn's time is checked between them.
 constexpr std::size_t kStep = 16;
+/// A wait of a row that changes is no trouble for this long: its neighbour is resolved, or its group comes.
+constexpr Duration kMoment = 5s;
+/// Between two looks at all rows that wait, and at least this many times as long as the last one took.
+constexpr Duration kBetweenLooks = 2s;
+constexpr int kPauseFactor = 20;
 }  // namespace
 
 EarlierVersions::EarlierVersions(Runtime& runtime, const switch_agent::Agent* agent)
-    : Source("earlier versions", switch_agent::kAdmin), runtime_(runtime), agent_(agent) {
+    : Source("earlier versions", switch_agent::kAdmin),
+      runtime_(runtime),
+      agent_(agent),
+      look_timer_("earlier versions look", switch_agent::kAdmin, [this] { look(); }) {
   runtime.scheduler().add(*this);
+  runtime.scheduler().add(look_timer_);
+  if (agent != nullptr) look_timer_.arm_at(runtime.scheduler().now() + kBetweenLooks);
+}
+
+void EarlierVersions::look() {
+  count([](const std::vector<Count>&) {});
 }
 
 void EarlierVersions::count(Done done) {
@@ -23,6 +38,7 @@ void EarlierVersions::count(Done done) {
 
 void EarlierVersions::begin() {
   answering_ = std::exchange(asked_, {});
+  began_ = runtime_.scheduler().now();
   counts_.clear();
   for (const ConsumerStats& consumer : runtime_.consumers()) {
     if (agent_ != nullptr && consumer.parked + consumer.rejected_rows != 0) counts_.push_back({consumer.table});
@@ -37,12 +53,20 @@ Turn EarlierVersions::run(const Budget& budget) {
   Turn turn;
   bool more = true;
   for (; more && turn.items < budget.items && !time_is_up(budget); ++turn.items) more = step();
-  if (!more) {
-    std::erase_if(counts_, [](const Count& count) { return count.waiting + count.rejected == 0; });
-    for (const Done& done : std::exchange(answering_, {})) done(counts_);
-  }
+  if (!more) end();
   turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;
+}
+
+void EarlierVersions::end() {
+  std::erase_if(counts_, [](const Count& count) { return count.waiting + count.rejected == 0; });
+  outdated_.clear();
+  for (const Count& count : counts_) {
+    if (count.outdated != 0) outdated_.push_back({count.table, count.outdated, count.first_outdated});
+  }
+  const Instant now = runtime_.scheduler().now();
+  if (agent_ != nullptr) look_timer_.arm_at(now + std::max<Duration>(kBetweenLooks, (now - began_) * kPauseFactor));
+  for (const Done& done : std::exchange(answering_, {})) done(counts_);
 }
 
 /// False at the end.
@@ -50,8 +74,12 @@ bool EarlierVersions::step() {
   if (table_ == counts_.size()) return false;
   Count& count = counts_[table_];
   if (place_ != Runtime::kNoPlace) {
-    for (const ParkedRow& row : runtime_.parked_rows(count.table, kStep, place_))
-      count.waiting += is_earlier(count.table, row.key) ? 1U : 0U;
+    for (const ParkedRow& row : runtime_.parked_rows(count.table, kStep, place_)) {
+      if (!is_earlier(count.table, row.key)) continue;
+      ++count.waiting;
+      if (row.op != ChangeOp::Set || row.facts.empty() || row.waited < kMoment) continue;
+      if (count.outdated++ == 0) count.first_outdated = row.key;
+    }
     return true;
   }
   const std::vector<RejectedRow> rows = runtime_.rejected_rows(count.table, kStep, after_);

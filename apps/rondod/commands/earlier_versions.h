@@ -11,6 +11,7 @@
 
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
 #include "switch_agent/agent.h"
 
 namespace rondo::daemon {
@@ -21,12 +22,22 @@ class EarlierVersions final : public Source {
     std::string table;
     std::uint64_t waiting = 0;
     std::uint64_t rejected = 0;
+    std::uint64_t outdated = 0;  // Of 'waiting', see Outdated.
+    std::string first_outdated;
   };
   /// The counts of the tables that have such rows.
   using Done = std::function<void(const std::vector<Count>& counts)>;
 
   /// Adds itself to the scheduler of 'runtime'. 'agent' is null without a data plane; then there are none. Both must outlive it.
   EarlierVersions(Runtime& runtime, const switch_agent::Agent* agent);
+  /// Rows whose Set has waited for facts for longer than a moment meanwhile, as the last look found them, by table. A look follows a few
+  /// seconds after another.
+  struct Outdated {
+    std::string table;
+    std::uint64_t rows = 0;
+    std::string first;
+  };
+  const std::vector<Outdated>& outdated() const noexcept { return outdated_; }
   /// Calls 'done' in a later turn, with counts of rows that were read after this call. Not called after the end of this object.
   void count(Done done);
 
@@ -36,6 +47,8 @@ class EarlierVersions final : public Source {
  private:
   void begin();
   bool step();
+  void end();
+  void look();
   bool is_earlier(const std::string& table, const std::string& key) const;
 
   Runtime& runtime_;
@@ -46,6 +59,9 @@ class EarlierVersions final : public Source {
   std::size_t table_ = 0;
   std::uint32_t place_ = 0;           // Of the waiting rows of the table; Runtime::kNoPlace: all have been read.
   std::optional<std::string> after_;  // The last rejected row that was read.
+  std::vector<Outdated> outdated_;
+  Instant began_;
+  TimerSource look_timer_;
 };
 
 }  // namespace rondo::daemon

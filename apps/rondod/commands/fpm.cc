@@ -35,10 +35,17 @@ std::string device_of_table(const CommandContext& context, std::uint32_t table) 
   return found;
 }
 
-/// Messages of tables of no VRF. The list is short: most switches have none.
+/// Messages of tables of no VRF. zebra also sends rondod's own routes back that it does not ignore, such as blackholes.
+std::map<std::uint32_t, std::uint64_t> unknown_tables(const CommandContext& context, const fpm::BookFigures& book) {
+  auto unknown = book.unknown_tables;
+  unknown.erase(context.config.table);
+  return unknown;
+}
+
+/// The list is short: most switches have none.
 json::array unknown_tables_json(const CommandContext& context, const fpm::BookFigures& book) {
   json::array tables;
-  for (const auto& [table, messages] : book.unknown_tables) {
+  for (const auto& [table, messages] : unknown_tables(context, book)) {
     if (tables.size() == kTablesShown) break;
     tables.push_back(json::object{{"table", table}, {"device", text(device_of_table(context, table))}, {"messages", messages}});
   }
@@ -48,8 +55,7 @@ json::array unknown_tables_json(const CommandContext& context, const fpm::BookFi
 /// A note. It is a trouble if zebra has sent nothing about [fpm] table, not even a connected route.
 void add_tables_health(const CommandContext& context, const fpm::BookFigures& book, const std::string& who, json::array& troubles,
                        json::array& notes) {
-  auto unknown = book.unknown_tables;
-  unknown.erase(context.config.table);  // zebra sends rondod's own routes back that it does not ignore, such as blackholes.
+  const auto unknown = unknown_tables(context, book);
   if (unknown.empty()) return;
   const auto& [table, messages] = *unknown.begin();
   const std::string device = device_of_table(context, table);

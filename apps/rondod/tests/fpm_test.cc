@@ -312,6 +312,17 @@ TEST_F(RondodWithFpm, RoutesOfVrfsAreRowsOfTheirVrfsAndOtherTablesAreNamed) {
   EXPECT_EQ(fpm().at("unknown_tables").as_array().size(), 0U);
 }
 
+// zebra reads rondod's routes from the kernel, and sends some of them back.
+TEST_F(RondodWithFpm, RondodsOwnTableIsNotReportedAsOneOfNoVrf) {
+  start(settings() + "table = 4242\n");
+  const UniqueFd zebra = connect();
+  for (const std::uint32_t table : {254U, 77U}) {
+    send(zebra, fpm::kit::frame(fpm::kit::route("10.1.0.0/16", {.type = RTN_BLACKHOLE, .table = table})));
+  }
+  EXPECT_TRUE(becomes([this] { return fpm().at("skipped").at("table").as_int64() == 2; })) << log_text();
+  EXPECT_EQ(json::serialize(fpm().at("unknown_tables")), R"([{"table":77,"device":"","messages":1}])");
+}
+
 TEST_F(RondodWithFpm, AProgramOfAnotherUserIsRefusedAndTheSessionGoesOn) {
   if (::geteuid() != 0) {
     std::cerr << "SKIPPED: only root can become another user\n";
