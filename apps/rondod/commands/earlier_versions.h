@@ -23,7 +23,7 @@ class EarlierVersions final : public Source {
     std::uint64_t waiting = 0;
     std::uint64_t rejected = 0;
     std::uint64_t outdated = 0;  // Of 'waiting', see Outdated.
-    std::string first_outdated;
+    std::string first_outdated = {};
   };
   /// The counts of the tables that have such rows.
   using Done = std::function<void(const std::vector<Count>& counts)>;
