@@ -68,7 +68,7 @@ class Ports final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// Returns the number of rows in each state. O(ports).
   PlaneCounts state_counts() const;
-  /// The ports that have a row, and have had no device since this instant. O(ports).
+  /// The ports that have a row and no device: it is gone, or it has not come since this instant. O(ports).
   std::vector<std::string> without_device(Instant since) const;
   /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
   std::string trouble(std::string_view name) const;
