@@ -241,8 +241,8 @@ Result<Prefix> Prefix::parse(std::string_view text) {
 }
 
 Result<Prefix> Prefix::parse_interface(std::string_view text) {
-  const auto parsed = text.find('/') == std::string_view::npos ? std::nullopt : parse_prefix(text);
-  if (!parsed) return failure(wrong_text("an IP address with a length", text));
+  const auto parsed = parse_prefix(text);
+  if (!parsed) return failure(wrong_text("an IP address, alone or with a length", text));
   return *parsed;
 }
 

@@ -119,7 +119,9 @@ TEST(Prefix, ParsesAndPrintsOneForm) {
 TEST(Prefix, AnAddressAloneIsAHostPrefix) {
   EXPECT_EQ(Prefix::parse("10.0.0.1").value().to_string(), "10.0.0.1/32");
   EXPECT_EQ(Prefix::parse("2001:db8::1").value().to_string(), "2001:db8::1/128");
-  EXPECT_FALSE(Prefix::parse_interface("10.0.0.1").has_value());
+  EXPECT_EQ(Prefix::parse_interface("10.0.0.1").value().to_string(), "10.0.0.1/32");
+  EXPECT_EQ(Prefix::parse_interface("2001:db8::1").value().to_string(), "2001:db8::1/128");
+  EXPECT_FALSE(Prefix::parse_interface("").has_value());
 }
 
 TEST(Prefix, RefusesHostBitsAndBadLengths) {

@@ -11,4 +11,8 @@ namespace rondo::switch_agent {
 /// 2): parked". O(length).
 std::string plain_names(std::string_view text);
 
+/// The text of an error about an order for a next hop, a group or a route, without the numbers that the agent gives to next hops and
+/// groups: "nexthop 7 to 10.0.0.2 on swp1: ..." becomes "next hop 10.0.0.2 on swp1: ...". O(length).
+std::string without_numbers(std::string words);
+
 }  // namespace rondo::switch_agent

@@ -201,9 +201,27 @@ TEST(InterfaceSchema, AKeyIsAPortOrAPortAndAnAddress) {
   EXPECT_EQ(v6->address->to_string(), "2001:db8::1/64");
 }
 
+TEST(InterfaceSchema, AnAddressWithoutALengthIsThatOfAHost) {
+  EXPECT_EQ(parse_interface_key("Ethernet0:10.0.0.1").value().address->to_string(), "10.0.0.1/32");
+  EXPECT_EQ(parse_interface_key("Ethernet0:fd00::1").value().address->to_string(), "fd00::1/128");
+  EXPECT_EQ(canonical_interface_key("Ethernet0:10.0.0.1"), "Ethernet0:10.0.0.1/32");
+  EXPECT_EQ(canonical_interface_key("Ethernet0:fd00::1"), "Ethernet0:fd00::1/128");
+}
+
+/// The kernel replaces "%d" by a number and refuses every other '%'.
+TEST(PortSchema, ANameIsOneThatTheKernelTakes) {
+  using namespace std::string_literals;
+  for (const std::string& name : {""s, "."s, ".."s, "sixteen-letters-"s, "a/b"s, "a:b"s, "a b"s, "a\tb"s, "a\nb"s, "a\vb"s, "a\fb"s,
+                                  "a\rb"s, "a\xc3\xa0"s, "a%d"s, "a\0b"s}) {
+    EXPECT_FALSE(check_port_key(name).ok()) << name;
+  }
+  for (const char* name : {"fifteen-letters", "Ethernet0", "a.b", "...", "eth0@x", "\xc3\xa4"})
+    EXPECT_TRUE(check_port_key(name).ok()) << name;
+}
+
 TEST(InterfaceSchema, BadKeysAreRefused) {
   for (const char* bad :
-       {"", ":", ":10.0.0.1/24", "Ethernet0:", "Ethernet0:10.0.0.1", "Ethernet0:10.0.0.1/33", "Ethernet0:10.0.0/24", "Ethernet0:::1/129",
+       {"", ":", ":10.0.0.1/24", "Ethernet0:", "Ethernet0:10.0.0.1/33", "Ethernet0:10.0.0/24", "Ethernet0:::1/129",
         "Ethernet0:10.0.0.1/24/24", "Ethernet0:10.0.0.1/-1", "a b:10.0.0.1/24", "Ethernet0:10.0.0.1/", "Ethernet0:10.0.0.1/ 24"}) {
     EXPECT_FALSE(parse_interface_key(bad).has_value()) << bad;
   }
@@ -438,8 +456,7 @@ TEST(Schema, AKeyHasOneCanonicalSpelling) {
   // Canonical keys, other names, and texts that are no keys: a prefix with bits beyond its length is refused, as the kernel refuses it.
   for (const char* const key : {"10.0.0.0/8", "10.0.0.1/8", "2001:DB8::1/32", "nonsense", "", "resync"})
     EXPECT_EQ(canonical_route_key(key), std::nullopt) << key;
-  for (const char* const key : {"A", "Ethernet0", "A:10.0.0.1/24", "A:10.0.0.1", ""})
-    EXPECT_EQ(canonical_interface_key(key), std::nullopt) << key;
+  for (const char* const key : {"A", "Ethernet0", "A:10.0.0.1/24", ""}) EXPECT_EQ(canonical_interface_key(key), std::nullopt) << key;
   EXPECT_EQ(find_table("PORT_TABLE")->canonical_key, nullptr);
   EXPECT_EQ(find_table("NEXTHOP_GROUP_TABLE")->canonical_key, nullptr);
 }

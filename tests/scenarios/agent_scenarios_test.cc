@@ -700,7 +700,7 @@ TEST_F(SwitchAgent, BadRowsAreRejectedWithTableKeyAndField) {
   } cases[] = {{"PORT_TABLE", "A", {"mtu", "big"}, "mtu"},
                {"PORT_TABLE", "no/port", {"mtu", "1500"}, "no/port"},
                {"INTF_TABLE", "A", {"mtu", "12"}, "mtu"},
-               {"INTF_TABLE", "A:10.0.0.1", {"scope", "global"}, "10.0.0.1"},
+               {"INTF_TABLE", "A:10.0.0.1/33", {"scope", "global"}, "10.0.0.1/33"},
                {"NEIGH_TABLE", "A:10.0.0.2", {"neigh", "zz"}, "neigh"},
                {"NEIGH_TABLE", "A", {"neigh", "02:00:00:00:00:02"}, "<port>:<address>"},
                {"NEXTHOP_GROUP_TABLE", "1", {"nexthop", "10.0.0.2"}, "ifname"},

@@ -44,7 +44,7 @@ class IpAddress {
 };
 
 /// An address and a length. parse() refuses host bits, as the kernel does. It accepts an address alone as a host prefix, as SONiC's route
-/// table writes them ("10.0.0.1" is 10.0.0.1/32). parse_interface() keeps host bits and needs the length ("10.0.0.1/24").
+/// table writes them ("10.0.0.1" is 10.0.0.1/32). parse_interface() keeps host bits ("10.0.0.1/24").
 struct Prefix {
   IpAddress address;
   std::uint8_t length = 0;
