@@ -80,8 +80,11 @@ Status Daemon::open_plane() {
   auto place = netlink::NetworkNamespace::open(config_.network_namespace);
   if (!place) return place.error().with_context("opening the data plane");
   namespace_ = std::move(*place);
-  auto plane = make_linux_dataplane(
-      {.network_namespace = config_.network_namespace, .protocol = config_.protocol, .metric = config_.metric, .batch = config_.batch});
+  auto plane = make_linux_dataplane({.network_namespace = config_.network_namespace,
+                                     .protocol = config_.protocol,
+                                     .metric = config_.metric,
+                                     .batch = config_.batch,
+                                     .detect_duplicates = config_.detect_duplicates});
   if (!plane) return plane.error().with_context("opening the data plane");
   plane_ = std::move(*plane);
   return {};

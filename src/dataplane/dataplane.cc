@@ -28,6 +28,10 @@ Result<std::unique_ptr<NeighborWatch>> DataPlane::watch_neighbors(Scheduler&, Pr
   return failure(StatusCode::Unimplemented, "this data plane learns no neighbours");
 }
 
+void DataPlane::copy_subnets_to(std::uint32_t) {}
+
+std::vector<MissingSubnet> DataPlane::missing_subnets() const { return {}; }
+
 Result<std::vector<FdbEntry>> DataPlane::fdb() { return std::vector<FdbEntry>{}; }
 
 Result<std::unique_ptr<FdbWatch>> DataPlane::watch_fdb(Scheduler&, Priority, std::function<void(const FdbEvent&)>) {

@@ -16,6 +16,7 @@
 #include "base/counted.h"
 #include "journal/recorder.h"
 #include "switch_agent/facts.h"
+#include "switch_agent/plain_names.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/schema.h"
 
@@ -50,7 +51,10 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
                    .observer = journal_,
                    .answers = options_.answers,
                    .on_refused = options_.on_refused,
-                   .reword = [this](const Status& error) { return port_ids_.named(error); }}),
+                   .reword =
+                       [this](const Status& error) {
+                         return Status{error.code(), without_numbers(port_ids_.named(std::string{error.message()})), error.origin_errno()};
+                       }}),
       ports_(runtime.add<Ports>(programmer_, port_ids_, mtu_rows_)),
       lags_(runtime.add<Lags>(programmer_, port_ids_, mtu_rows_)),
       lag_members_(runtime.add<LagMembers>(programmer_, port_ids_, mtu_rows_)),
@@ -117,9 +121,13 @@ Status Agent::start() {
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
-  if (Status read = reconciler_.read(); !read.ok()) {
+  reconciler_.copy_subnets_to(options_.table);
+  Status read = watch_objects();
+  if (read.ok()) read = reconciler_.read().with_context("reading what an earlier run left");
+  if (!read.ok()) {
+    object_monitor_.reset();
     monitor_.reset();  // Without it no device is known and all rows wait, so start() may be called again.
-    return read.with_context("reading what an earlier run left");
+    return read;
   }
   ports_.begin();
   RecordedRestart* const recorded = options_.restart;
@@ -129,10 +137,7 @@ Status Agent::start() {
   if (found > 0) begin_restart();
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
-  if (Status audits = begin_audits(); !audits.ok()) {
-    monitor_.reset();
-    return audits;
-  }
+  begin_audits();
   if (found == 0) {
     end_restart();
   } else {
@@ -277,28 +282,37 @@ void Agent::end_restart() {
 
 // --- audits
 
-Status Agent::begin_audits() {
+/// A replay reads nothing back.
+bool Agent::has_audits() const { return options_.restart == nullptr && options_.answers == nullptr; }
+
+Status Agent::watch_objects() {
+  if (!has_audits()) return {};
+  Result<std::unique_ptr<Source>> monitor = reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) {
+    const auto* const entry = event ? std::get_if<FdbDelete>(&event->object) : nullptr;
+    if (entry != nullptr && !event->is_set && !event->is_learned && fdb_.is_awaited(*entry))
+      repair(DriftKind::Missing, std::array<DeleteOrder, 1>{*entry});
+    const auto* const address = event && event->check ? std::get_if<AddressDelete>(&event->object) : nullptr;
+    if (address != nullptr) interfaces_.note_check(*address, *event->check);
+    audit_->notice(event);
+  });
+  if (!monitor) return monitor.error().with_context("following changes by other programs");
+  object_monitor_ = std::move(*monitor);
+  return {};
+}
+
+void Agent::begin_audits() {
   const auto repair_these = [this](DriftKind kind, std::span<const DeleteOrder> objects) { repair(kind, objects); };
   if (options_.restart != nullptr) options_.restart->on_drift(repair_these);
-  if (options_.restart != nullptr || options_.answers != nullptr) return {};
+  if (!has_audits()) return;
   const auto may_delete = [this](ObjectKind kind, std::uint64_t count, std::uint64_t total) {
     const std::string objects{to_string(kind)};
     return safety_.allows("unwanted " + objects, count, total, std::to_string(count) + " " + objects);
   };
   const auto none_unwanted = [this](ObjectKind kind) { safety_.forget("unwanted " + std::string{to_string(kind)}); };
   const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, fdb_, programmer_, repair_these, may_delete, none_unwanted};
-  Result<std::unique_ptr<Source>> monitor = reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) {
-    const auto* const entry = event ? std::get_if<FdbDelete>(&event->object) : nullptr;
-    if (entry != nullptr && !event->is_set && !event->is_learned && fdb_.is_awaited(*entry))
-      repair(DriftKind::Missing, std::array<DeleteOrder, 1>{*entry});
-    audit_->notice(event);
-  });
-  if (!monitor) return monitor.error().with_context("following changes by other programs");
   audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
   row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
                       [this](std::string_view table) { return audit_->differing(table); });
-  object_monitor_ = std::move(*monitor);
-  return {};
 }
 
 void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
@@ -360,6 +374,17 @@ std::vector<std::string> Agent::renamed() const {
     if (has_row("VLAN_TABLE") || has_row("LAG_TABLE") || has_row("VRF_TABLE")) continue;
     all.push_back("the device " + name + " was " + before +
                   " of rondod until another program renamed it; it is left as it is until rondod starts again, which deletes it");
+  }
+  return all;
+}
+
+std::vector<std::string> Agent::missing_subnets() const {
+  std::vector<std::string> all;
+  for (const MissingSubnet& one : reconciler_.missing_subnets()) {
+    const std::string name{port_ids_.name(one.port)};
+    all.push_back("the connected subnet " + one.subnet.to_string() + " of " + (name.empty() ? std::to_string(one.port.value()) : name) +
+                  " is not in table " + std::to_string(options_.table) +
+                  ", so that a covering route there decides its packets if a rule prefers that table: " + std::string{one.why.message()});
   }
   return all;
 }

@@ -109,6 +109,9 @@ class Agent {
 
   /// Devices of ours that another program has renamed and that no row names now, as text for operators. They stay. O(such devices).
   std::vector<std::string> renamed() const;
+  /// Connected subnets that the kernel did not let us copy into the table of the routes (DataPlane::copy_subnets_to), as text for
+  /// operators.
+  std::vector<std::string> missing_subnets() const;
   const Ports& ports() const noexcept { return ports_; }
   const VrfTables& vrf_tables() const noexcept { return vrf_tables_; }
   /// The VRF that has the table of the kernel: by its row of VRF_TABLE, or by a device with the name of a VRF. Empty if there is none.
@@ -145,7 +148,9 @@ class Agent {
   void leave_foreign_entries();
   std::vector<DeleteOrder> unwanted();
   void end_restart();
-  Status begin_audits();
+  bool has_audits() const;
+  Status watch_objects();
+  void begin_audits();
   void note_settings();
   void repair(DriftKind kind, std::span<const DeleteOrder> objects);
   void delete_objects(std::span<const DeleteOrder> objects);

@@ -41,7 +41,11 @@ class Interfaces final : public Orch {
   /// Returns the number of rows in each state. O(rows).
   PlaneCounts state_counts() const;
   /// Compares about 'limit' of the requested addresses with those read. Returns true at the end of both.
-  bool compare(AddressLook& look, std::size_t limit, Findings& findings) const;
+  bool compare(AddressLook& look, std::size_t limit, Findings& findings);
+  /// Notes the state of the duplicate address detection of an address.
+  void note_check(const AddressDelete& address, DuplicateCheck check);
+  /// Addresses that another device of the link has, as text for operators. O(addresses).
+  std::vector<std::string> duplicates() const;
   /// Orders again an address that another program deleted or changed.
   void program_again(DriftKind kind, const AddressDelete& object);
   bool has(const AddressDelete& object) const;
@@ -73,7 +77,8 @@ class Interfaces final : public Orch {
     CountedFlag applied;   // The address row is applied.
     bool present = false;  // Present in the kernel, according to its last answer or event.
     bool leaving = false;  // Its Delete is under way, so it must not be restored.
-    std::string trouble;   // Why the kernel refuses to restore it, as text for operators.
+    DuplicateCheck check = DuplicateCheck::Passed;
+    std::string trouble;  // Why the kernel refuses to restore it, as text for operators.
   };
   struct Interface {
     CountedFlag applied;  // The base row is applied.
@@ -91,6 +96,8 @@ class Interfaces final : public Orch {
   std::string taken_words(const std::string& port) const;
   bool is_in_its_vrf(const std::string& port, const Interface& interface) const;
   bool is_dropped_v6(const std::string& port, const Prefix& prefix, const Address& address) const;
+  static bool is_duplicate(const Address& address);
+  std::string tentative_words(const std::string& port, bool is_down_v6, const Address& address) const;
   void set_vrf(const std::string& port, Interface& interface, std::string vrf);
   void provide_vrf_facts();
   void release_ports();
@@ -122,7 +129,7 @@ class Interfaces final : public Orch {
   bool addressed(std::string_view port_and_family) const;
   bool has_subnet(std::string_view key) const;
   void tell_subnet(const std::string& port, const std::string& vrf, const Prefix& address);
-  void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
+  void compare_port(const std::string& port, Interface& interface, AddressLook& look, Findings& findings);
 
   Programmer& programmer_;
   PortIds& ids_;

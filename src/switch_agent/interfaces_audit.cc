@@ -32,7 +32,7 @@ Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& p
 
 }  // namespace
 
-bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& findings) const {
+bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& findings) {
   auto it = interfaces_.upper_bound(look.after);
   for (; !look.walked && it != interfaces_.end() && limit > 0; ++it) {
     compare_port(it->first, it->second, look, findings);
@@ -52,11 +52,11 @@ bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& finding
   return look.next_actual == look.actual.size();
 }
 
-void Interfaces::compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const {
+void Interfaces::compare_port(const std::string& port, Interface& interface, AddressLook& look, Findings& findings) {
   const IfIndex id = ids_.find(port);
   if (!id) return;
   const auto place = [](const AddressEntry& entry) { return std::pair{entry.port, entry.address}; };
-  for (const auto& [prefix, address] : interface.addresses) {
+  for (auto& [prefix, address] : interface.addresses) {
     const AddressEntry* actual = nullptr;
     auto it = std::ranges::lower_bound(look.actual, std::pair{id, Prefix{prefix.address, 0}}, {}, place);
     for (; it != look.actual.end() && it->port == id && it->address.address == prefix.address; ++it) {
@@ -64,6 +64,7 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
       look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
       if (actual == nullptr || it->address == prefix) actual = &*it;
     }
+    if (actual != nullptr) address.check = actual->check;
     // A device without IPv6 keeps no IPv6 address, one that is down keeps those that were set since.
     const bool has_family = !prefix.address.is_v6() || (holds({kIpv6, port}) && (holds({kAdminUp, port}) || address.present));
     const bool is_due = address.applied && !address.leaving && has_family;
@@ -94,6 +95,13 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
       program(programmer_, AddressSet{object.port, prefix, kPassingMetric}, [](const Status&) {});
     order_again(port, object.port, prefix);
   }
+}
+
+void Interfaces::note_check(const AddressDelete& address, DuplicateCheck check) {
+  const auto it = interfaces_.find(ids_.name(address.port));
+  if (it == interfaces_.end()) return;
+  const auto entry = it->second.addresses.find(address.address);
+  if (entry != it->second.addresses.end()) entry->second.check = check;
 }
 
 bool Interfaces::has(const AddressDelete& object) const {

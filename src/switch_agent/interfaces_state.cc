@@ -6,6 +6,12 @@
 
 namespace rondo::switch_agent {
 
+namespace {
+constexpr const char* kDuplicateWords =
+    "duplicate address: another device of the link has it, so the kernel does not use it; give one of the two another address, then delete "
+    "and write this row to have it checked again";
+}
+
 RowInPlane Interfaces::state_of(std::string_view key) const {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return {};
@@ -36,8 +42,28 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   }
   const Fact ipv6{kIpv6, parsed->port};
   if (parsed->address->address.is_v6() && !holds(ipv6)) return {PlaneState::Withdrawn, ipv6_words(parsed->port), {ipv6}};
-  if (entry->second.present) return {PlaneState::Installed, is_down_v6 ? "tentative: the port is down" : "", {}};
+  if (is_duplicate(entry->second)) return {PlaneState::Withdrawn, kDuplicateWords, {}};
+  if (entry->second.present) return {PlaneState::Installed, tentative_words(parsed->port, is_down_v6, entry->second), {}};
   return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};
+}
+
+bool Interfaces::is_duplicate(const Address& address) { return address.present && address.check == DuplicateCheck::Failed; }
+
+std::string Interfaces::tentative_words(const std::string& port, bool is_down_v6, const Address& address) const {
+  if (is_down_v6) return "tentative: the port is down";
+  if (address.check != DuplicateCheck::Running) return {};
+  if (!holds({kCarrier, port})) return "tentative: the port has no carrier";
+  return "tentative: the kernel checks whether another device of the link has it";
+}
+
+std::vector<std::string> Interfaces::duplicates() const {
+  std::vector<std::string> all;
+  for (const auto& [port, interface] : interfaces_) {
+    for (const auto& [prefix, address] : interface.addresses) {
+      if (is_duplicate(address)) all.push_back("INTF_TABLE:" + port + ":" + prefix.to_string() + " is a " + kDuplicateWords);
+    }
+  }
+  return all;
 }
 
 std::string Interfaces::own_address_words(std::string_view neighbor_key) const {
@@ -117,7 +143,7 @@ PlaneCounts Interfaces::state_counts() const {
     for (const auto& [prefix, address] : interface.addresses) {
       if (!address.applied) continue;
       const bool has_trouble = !address.present && !address.trouble.empty();
-      if (!has_device || has_trouble || is_dropped_v6(port, prefix, address)) ++counts.withdrawn;
+      if (!has_device || has_trouble || is_duplicate(address) || is_dropped_v6(port, prefix, address)) ++counts.withdrawn;
     }
   }
   counts.installed = applied_ - counts.withdrawn - counts.lost - counts.pending;

@@ -6,11 +6,6 @@
 
 namespace rondo::switch_agent {
 
-Status PortIds::named(const Status& status) const {
-  if (status.ok()) return {};
-  return Status{status.code(), named(std::string{status.message()}), status.origin_errno()};
-}
-
 std::string PortIds::named(std::string words) const {
   constexpr std::string_view kPort = "port ";
   for (std::size_t at = words.find(kPort); at != std::string::npos; at = words.find(kPort, at + 1)) {

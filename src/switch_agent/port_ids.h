@@ -31,8 +31,7 @@ class PortIds {
     const auto it = names_.find(id);
     return it == names_.end() ? std::string_view{} : it->second;
   }
-  /// The same error with names in place of the numbers of ports: "static entry 02:00:00:00:00:aa on swp1".
-  Status named(const Status& status) const;
+  /// The same text with names in place of the numbers of ports: "static entry 02:00:00:00:00:aa on swp1".
   std::string named(std::string words) const;
   /// What is known of an earlier device of this name is forgotten.
   void set(std::string_view name, IfIndex id) {

@@ -79,7 +79,11 @@ class FrrOnLinux : public SystemRondod {
   }
   std::set<std::string> kernel_prefixes() {
     std::set<std::string> found;
-    EXPECT_TRUE(plane->routes([&](const RouteEntry& route) { found.insert(route.prefix.to_string()); }).ok());
+    EXPECT_TRUE(plane
+                    ->routes([&](const RouteEntry& route) {
+                      if (route.nexthop) found.insert(route.prefix.to_string());
+                    })
+                    .ok());
     return found;
   }
   /// Polls, and keeps the listener's buffer empty: zebra changes its own table meanwhile.

@@ -152,7 +152,7 @@ TEST_F(TwoRondods, TheSecondOnTheSameNamespaceAndProtocolNamesTheFirstAndTouches
   start();
   ASSERT_TRUE(lab->ip("addr add 10.9.0.1/24 dev swp1"));
   ASSERT_TRUE(lab->ip("link set swp1 up"));
-  ASSERT_TRUE(lab->ip("route add 10.10.0.0/16 dev swp1 proto 201"));
+  ASSERT_TRUE(lab->ip("route add blackhole 10.10.0.0/16 proto 201"));
   ASSERT_EQ(kernel_routes(), 1U);
   expect_refused();
   EXPECT_EQ(kernel_routes(), 1U) << "the second one deleted what the first one made";

@@ -201,6 +201,8 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
   }
   void configure_for_the_kernel() const {
     configure("rondod.toml", "socket", sections());
+    // The end of a detection would be an event of the kernel.
+    std::ofstream(file("rondod.toml"), std::ios::app) << "detect_duplicates = false\n";
     if (!store_->keeps()) std::ofstream(file("rondod.toml"), std::ios::app) << "hold_s = " << kHoldSeconds << "\n";
   }
   /// Uses another data plane, so that the kernel is not programmed.

@@ -226,8 +226,7 @@ std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>
   return std::ranges::find(choices, value, &std::pair<std::string_view, Value>::second)->first;
 }
 
-/// More objects than any data plane has.
-constexpr std::int64_t kObjectsMost = 1'000'000'000;
+constexpr std::int64_t kObjectsMost = 1'000'000'000;  // More objects than any data plane has.
 constexpr std::int64_t kSafetyWaitMost = 365 * 24 * 3600;
 
 void read_fpm(const toml::table* table, const std::string& file, Status& error, bool has_plane, FpmChoice& fpm) {
@@ -260,8 +259,8 @@ void read_managers(const toml::table* table, const std::string& file, Status& er
   managers.group = StoreGroup{.tables = managers::config_tables(), .place = sonic_place(managers.config_db)};
   for (const StoreGroup& group : config.store_groups) {
     for (const std::string& name : managers::config_tables()) {
-      if (std::ranges::find(group.tables, name) == group.tables.end()) continue;
-      s.complain("config_db", "and a group of [store] both have the table " + name);
+      if (std::ranges::find(group.tables, name) != group.tables.end())
+        s.complain("config_db", "and a group of [store] both have the table " + name);
     }
   }
 }
@@ -291,6 +290,7 @@ void read_dataplane(SectionReader s, Config& config) {
   s.integer("audit_s", 0, 86400, config.audit_s);
   s.choice("on_drift", kOnDrift, config.repairs_drift);
   s.flag("learn_neighbors", config.learn_neighbors);
+  s.flag("detect_duplicates", config.detect_duplicates);
   if (config.learn_neighbors && config.plane != PlaneKind::Linux) s.complain("learn_neighbors", "needs kind = \"linux\"");
   read_simulated_ports(s, config.simulated_ports);
   s.cpus("cpus", config.dataplane_cpus);
@@ -565,6 +565,7 @@ toml::table to_table(const Config& config) {
                                 {"audit_s", config.audit_s},
                                 {"on_drift", name_of(kOnDrift, config.repairs_drift)},
                                 {"learn_neighbors", config.learn_neighbors},
+                                {"detect_duplicates", config.detect_duplicates},
                                 {"simulated_ports", texts(config.simulated_ports)},
                                 {"cpus", cpus(config.dataplane_cpus)}}},
       {"fpm", toml::table{{"enabled", config.fpm.enabled},
@@ -591,9 +592,8 @@ std::string to_toml(const Config& config) {
 }
 
 std::string to_json(const Config& config) {
-  const toml::table root = to_table(config);
   std::ostringstream out;
-  out << toml::json_formatter{root};
+  out << toml::json_formatter{to_table(config)};
   return out.str();
 }
 

@@ -155,6 +155,7 @@ struct Config {
   std::int64_t audit_s = 300;
   bool repairs_drift = true;  // [dataplane] on_drift.
   bool learn_neighbors = false;
+  bool detect_duplicates = true;
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
   FpmChoice fpm;

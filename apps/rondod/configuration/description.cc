@@ -151,6 +151,9 @@ Section dataplane() {
            "Write the neighbours that the kernel resolves on the interfaces of INTF_TABLE into NEIGH_TABLE, follow them, and make the "
            "kernel "
            "resolve those that rows wait for. Rows of other programs are not changed. Needs kind = \"linux\"."},
+          {"detect_duplicates", "true or false", "true",
+           "The kernel checks whether another device of the link has an IPv6 address before it uses it, for one or two seconds, and health "
+           "names a duplicate. false: it uses each address immediately. Of kind = \"linux\"."},
           {"hold_s", "integer from 0 to 3600", "0",
            "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
            "time "

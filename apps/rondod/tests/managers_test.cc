@@ -265,10 +265,11 @@ TEST_F(RondodManagers, ARestartCheckIsAnsweredWithTheReasons) {
   // For the neighbour.
   EXPECT_TRUE(becomes([&] {
     return json::serialize(call("restart-check")) ==
-           R"({"ready":false,"rows":[{"count":1,"what":"rows of NEXTHOP_SET wait"},{"count":1,"what":"rows of ROUTE_TABLE wait"}]})";
+           R"({"ready":false,"rows":[{"count":1,"what":"sets of next hops that routes name wait"},{"count":1,"what":"rows of ROUTE_TABLE wait"}]})";
   })) << json::serialize(call("restart-check"));
-  EXPECT_EQ(asked(R"(["orchagent",""])"),
-            R"([message, RESTARTCHECKREPLY, ["orchagent","NOT_READY","rows of NEXTHOP_SET wait","1","rows of ROUTE_TABLE wait","1"]])");
+  EXPECT_EQ(
+      asked(R"(["orchagent",""])"),
+      R"([message, RESTARTCHECKREPLY, ["orchagent","NOT_READY","sets of next hops that routes name wait","1","rows of ROUTE_TABLE wait","1"]])");
   EXPECT_EQ(asked(R"(["orchagent","","NoFreeze","true","SkipPendingTaskCheck","true"])"),
             R"([message, RESTARTCHECKREPLY, ["orchagent","READY"]])");
   EXPECT_TRUE(call("restart-check", {{"skip_waiting", "yes"}}).at("ready").as_bool());

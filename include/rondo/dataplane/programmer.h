@@ -45,7 +45,7 @@ class Programmer {
     /// Called on the programming thread with each order that the data plane refused. Not called for a delete of a missing object, which
     /// counts as done.
     std::function<void(const Operation& refused)> on_refused = {};
-    /// Called on the scheduler's thread with the error of each refused order of the urgent lane; the caller gets the error that it returns.
+    /// Called on the scheduler's thread with the error of each refused order; the caller gets the error that it returns.
     /// It puts names in the place of numbers. Observers get the error of the data plane.
     std::function<Status(const Status& error)> reword = {};
   };
@@ -60,7 +60,7 @@ class Programmer {
   using Done = Executor<Operation>::Done;
   /// See Executor.
   void submit(OrderLane lane, std::vector<Operation> ops, Done done) {
-    if (reword_ && done && lane == OrderLane::Urgent) done = reworded(std::move(done));  // Orders for routes name no devices.
+    if (reword_ && done) done = reworded(std::move(done));
     executor_.submit(static_cast<std::size_t>(lane), std::move(ops), std::move(done));
   }
   bool has_room() const noexcept { return executor_.has_room(); }

@@ -96,6 +96,8 @@ class Reconciler final : public DataPlane {
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
     return plane_.watch_objects(scheduler, priority, std::move(handler));
   }
+  void copy_subnets_to(std::uint32_t table) override { plane_.copy_subnets_to(table); }
+  std::vector<MissingSubnet> missing_subnets() const override { return plane_.missing_subnets(); }
   std::uint8_t protocol() const noexcept override { return plane_.protocol(); }
   std::string describe() const override { return plane_.describe(); }
 

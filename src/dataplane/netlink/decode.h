@@ -34,6 +34,19 @@ std::optional<LinkState> decode_link(const Message& message, std::uint8_t protoc
 std::optional<ObjectEvent> decode_change(const Message& message, const ObjectMarks& marks);
 /// Decodes an address of any program; the entry states whether it is ours.
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
+/// A unicast route of any program straight to a device: without a gateway, a next-hop object or a type of service.
+struct DeviceRoute {
+  Prefix subnet;
+  IfIndex device;
+  std::optional<IpAddress> source;  // RTA_PREFSRC.
+  std::uint32_t table = 0;
+  std::uint32_t metric = 0;
+  std::uint8_t scope = 0;
+  std::uint8_t protocol = 0;
+  friend auto operator<=>(const DeviceRoute&, const DeviceRoute&) = default;
+};
+/// Decodes RTM_NEWROUTE and RTM_DELROUTE of such a route, unless it is a default route.
+std::optional<DeviceRoute> decode_device_route(const Message& message);
 /// The device and the subnet of a route that the kernel makes for an address, or deleted. Not the deletion of an IPv4 route with a metric,
 /// which an order with AddressSet::subnet_metric made: the next order replaces it.
 std::optional<std::pair<IfIndex, Prefix>> decode_subnet_route(const Message& message);

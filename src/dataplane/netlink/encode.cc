@@ -108,8 +108,7 @@ struct Encoder {
     writer.begin(RTM_NEWADDR, kSet, sequence, address_header(address.port, address.address));
     put(writer, IFA_LOCAL, address.address.address);
     put(writer, IFA_ADDRESS, address.address.address);
-    // Duplicate address detection would keep an IPv6 address unusable for a second.
-    if (address.address.address.is_v6()) writer.attribute(IFA_FLAGS, std::uint32_t{IFA_F_NODAD});
+    if (address.address.address.is_v6() && !marks.detects_duplicates) writer.attribute(IFA_FLAGS, std::uint32_t{IFA_F_NODAD});
     if (address.subnet_metric != 0) writer.attribute(IFA_RT_PRIORITY, address.subnet_metric);
     writer.attribute(IFA_PROTO, marks.protocol);  // A kernel before 5.18 ignores it.
   }

@@ -10,10 +10,11 @@
 
 namespace rondo::netlink {
 
-/// The marks of our objects; the same for every order of a data plane.
+/// The marks of our objects, and how we make them; the same for every order of a data plane.
 struct ObjectMarks {
   std::uint8_t protocol = 0;
   std::uint32_t metric = 0;
+  bool detects_duplicates = true;  // Not a mark: LinuxDataPlaneOptions::detect_duplicates.
 };
 
 /// The device group (IFLA_GROUP) of the devices that we create: a device has no protocol number. `ip -d link` shows it.

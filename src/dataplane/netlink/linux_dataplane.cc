@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "dataplane/netlink/connected_routes.h"
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/fdb_entries.h"
@@ -47,7 +48,7 @@ constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 class LinuxDataPlane final : public DataPlane {
  public:
   LinuxDataPlane(const LinuxDataPlaneOptions& options, NetworkNamespace where, netlink::Socket socket, std::string remark)
-      : marks_{.protocol = options.protocol, .metric = options.metric},
+      : marks_{.protocol = options.protocol, .metric = options.metric, .detects_duplicates = options.detect_duplicates},
         where_(std::move(where)),
         remark_(std::move(remark)),
         orders_port_(socket.port()),
@@ -112,6 +113,7 @@ class LinuxDataPlane final : public DataPlane {
 
   Status routes(const std::function<void(const RouteEntry&)>& visit) override {
     std::size_t count = 0;
+    connected_.begin_reading();
     for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
       rtmsg header{};
       header.rtm_family = family;
@@ -120,12 +122,13 @@ class LinuxDataPlane final : public DataPlane {
       // again.
       auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header, [&](const Message& m) {
         ++count;
-        return entry_of(m, ahead);
+        return connected_.see(m) ? std::nullopt : entry_of(m, ahead);
       });
       if (!entries) return std::move(entries.error());
       for (const RouteEntry& entry : *entries) visit(entry);
     }
     routes_.store(count, std::memory_order_relaxed);
+    connected_.end_reading();
     return {};
   }
 
@@ -155,8 +158,8 @@ class LinuxDataPlane final : public DataPlane {
 
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
     if (!orders_port_) return failure(orders_port_.error().with_context("monitor objects"));
-    auto opened =
-        netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, marks_, kMonitorBufferBytes, subnets_);
+    auto opened = netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, marks_, kMonitorBufferBytes,
+                                               subnets_, connected_);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<Source>{std::move(*opened)};
   }
@@ -174,6 +177,9 @@ class LinuxDataPlane final : public DataPlane {
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<FdbWatch>{std::move(*opened)};
   }
+
+  void copy_subnets_to(std::uint32_t table) override { connected_.keep_in(table); }
+  std::vector<MissingSubnet> missing_subnets() const override { return connected_.missing(); }
 
   std::string describe() const override {
     return "linux rtnetlink, " + (where_.path().empty() ? "own network namespace" : "network namespace " + where_.path()) + remark_;
@@ -310,6 +316,7 @@ class LinuxDataPlane final : public DataPlane {
   netlink::RouteHolders holders_;
   netlink::FdbEntries entries_{where_};
   netlink::NexthopHolders nexthop_holders_{where_, marks_.protocol};
+  netlink::ConnectedRoutes connected_{where_, marks_};
   const std::shared_ptr<netlink::SubnetRoutes> subnets_ = std::make_shared<netlink::SubnetRoutes>();
 };
 

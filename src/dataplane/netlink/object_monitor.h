@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "dataplane/netlink/connected_routes.h"
 #include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/event_monitor.h"
 #include "dataplane/netlink/subnet_routes.h"
@@ -17,20 +18,23 @@ namespace rondo::netlink {
 class ObjectMonitor final : public EventMonitor<Source, std::optional<ObjectEvent>> {
  public:
   /// Listens and adds itself to 'scheduler'. 'own_port': the socket whose orders are not reported. 'marks': the marks of our routes. Tests
-  /// provoke gaps with a small 'receive_buffer_bytes'. 'subnets' learns the notifications of its routes.
+  /// provoke gaps with a small 'receive_buffer_bytes'. 'subnets' and 'connected' learn the notifications of their routes; 'connected' must
+  /// outlive the monitor's last turn.
   static Result<std::unique_ptr<ObjectMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
                                                      Handler handler, std::uint32_t own_port, const ObjectMarks& marks,
-                                                     int receive_buffer_bytes, std::shared_ptr<SubnetRoutes> subnets);
+                                                     int receive_buffer_bytes, std::shared_ptr<SubnetRoutes> subnets,
+                                                     ConnectedRoutes& connected);
   ~ObjectMonitor() override;
 
  private:
   ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket,
-                std::shared_ptr<SubnetRoutes> subnets);
+                std::shared_ptr<SubnetRoutes> subnets, ConnectedRoutes& connected);
   void notice(const Message& message) override;
   Status resync() override;
 
   const ObjectMarks marks_;
   const std::shared_ptr<SubnetRoutes> subnets_;
+  ConnectedRoutes& connected_;
 };
 
 }  // namespace rondo::netlink

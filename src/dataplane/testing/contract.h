@@ -80,7 +80,7 @@ class KernelRig final : public Rig {
     auto lab = netlink::Lab::make();
     if (!lab) return failure(std::move(lab.error()));
     if (!(*lab)->add_port(1) || !(*lab)->add_port(2)) return failure(StatusCode::PermissionDenied, "this machine has no veth ports");
-    auto plane = make_linux_dataplane({.network_namespace = (*lab)->path()});
+    auto plane = make_linux_dataplane({.network_namespace = (*lab)->path(), .detect_duplicates = false});
     if (!plane) return failure(std::move(plane.error()));
     return std::unique_ptr<Rig>{new KernelRig(std::move(*lab), std::move(*plane))};
   }
