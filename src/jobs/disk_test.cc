@@ -203,7 +203,8 @@ TEST_F(JobDiskFaults, ADatabaseThatIsCutWhileItRunsIsNamedAndNothingFires) {
   std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 4096);
   ASSERT_TRUE(has_trouble());
   EXPECT_EQ(jobs->health().code(), StatusCode::DataLoss);
-  EXPECT_THAT(jobs->health().to_string(), AllOf(HasSubstr(path()), HasSubstr("was cut to")));
+  // SQLite itself finds the cut if it happens between the check of the size and an operation.
+  EXPECT_THAT(jobs->health().to_string(), AllOf(HasSubstr(path()), AnyOf(HasSubstr("was cut to"), HasSubstr("malformed"))));
   expect_nothing_runs();
 }
 
