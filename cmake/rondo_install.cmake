@@ -11,6 +11,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo DESTINATION ${CMAKE_INSTAL
 # file. In the latter, Requires.private names the packages that only a static link needs.
 function(rondo_install_component name library description)
   set_property(TARGET ${library} APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  set_target_properties(${library} PROPERTIES INSTALL_RPATH "$ORIGIN")  # A shared library finds those it links beside it.
   install(TARGETS ${library} EXPORT rondo-${name} COMPONENT development)
   install(EXPORT rondo-${name} NAMESPACE rondo:: DESTINATION ${config_folder} COMPONENT development)
   get_target_property(PC_NAME ${library} OUTPUT_NAME)

@@ -104,9 +104,8 @@ def subdirectory(options, folder):
 
 def packager(options, folder):
     project = copy_project(folder)
-    build = os.path.join(folder, "a build")
+    build = os.path.join(options.build, "packager")  # Within the tree, so that a compiler cache knows its paths.
     prefix = os.path.join(folder, "a prefix")
-    os.environ.update(CCACHE_BASEDIR=options.source, CCACHE_NOHASHDIR="1")
     run(*configure(options, options.source, build, "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", f"-DCMAKE_CXX_COMPILER={options.cxx}",
                    f"-DCMAKE_INSTALL_PREFIX={prefix}", "-DRONDO_BUILD_TESTS=OFF", "-DRONDO_BUILD_BENCH=OFF", "-DRONDO_BUILD_EXAMPLES=OFF",
                    "-DRONDO_TOGETHER=ON"))
