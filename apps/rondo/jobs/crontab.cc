@@ -97,7 +97,7 @@ std::uint32_t digest(std::string_view text) {
   return sum;
 }
 
-/// "backup-1f7a90c3" for "/usr/bin/backup --all". 'line' is what makes the job another one.
+/// "backup-1f7a90c3" for "/usr/bin/backup --all". A changed 'line' gives another name.
 std::string name_of(std::string_view command, std::string_view line) {
   constexpr std::size_t kProgram = 40;
   std::string_view program = command.substr(0, command.find_first_of(kBlanks));
@@ -180,7 +180,7 @@ class Reader {
       return refuse("it has " + std::to_string(line.size()) + " bytes: a job's parameters have at most " + std::to_string(kLineBytes));
     const int time_words = line.front() == '@' ? 1 : 5;
     const std::size_t end = end_of_words(line, time_words);
-    const std::size_t begin = form_.has_users ? end_of_words(line, time_words + 1) : end;  // Of the command.
+    const std::size_t begin = form_.has_users ? end_of_words(line, time_words + 1) : end;  // Where the command begins.
     if (line.starts_with("@reboot")) return refuse("@reboot is no instant: let the service manager start the command");
     if (begin == std::string_view::npos) {
       return refuse(std::string{"five fields or a word such as @daily, "} + (form_.has_users ? "a user " : "") +

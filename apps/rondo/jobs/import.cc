@@ -159,7 +159,7 @@ class Import {
     return {};
   }
 
-  /// Adds what is wrong with the jobs of a batch to 'wrong', and leaves those that are right in the batch. Returns another error.
+  /// Moves the jobs that the daemon refuses from the batch to 'wrong', with their reasons. Returns any other error.
   Status check_all(std::vector<Imported>& jobs, Places& batch, std::vector<std::string>& wrong) {
     const Status of_batch = check(jobs, batch);
     if (of_batch.ok() || !is_wrong_file(of_batch)) return of_batch;

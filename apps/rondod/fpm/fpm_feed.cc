@@ -15,7 +15,7 @@ namespace rondo::daemon {
 namespace {
 /// How often it looks whether the rows of an earlier run can be read. A connection to a Redis takes some milliseconds.
 constexpr Duration kAdoptLook = 20ms;
-/// Places of routes that one step of count_absent() looks at.
+/// Routes that one step of count_absent() checks.
 constexpr std::size_t kCounted = 2048;
 }  // namespace
 

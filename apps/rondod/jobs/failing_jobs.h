@@ -76,7 +76,7 @@ class FailingJobs {
   struct Failing {
     std::size_t runs = 0;     // That have failed.
     std::size_t covered = 0;  // Stopped by the next one, since the last that has failed.
-    std::string why = {};     // Of the newest run that has failed.
+    std::string why = {};     // Why the newest failed run failed.
   };
   static bool has_failed(const jobs::JobRun& run) { return run.state == jobs::RunState::Failed || run.state == jobs::RunState::TimedOut; }
   /// Null if there are too many.
@@ -85,7 +85,7 @@ class FailingJobs {
     if (known != jobs_.end()) return &known->second;
     return jobs_.size() >= limits::kFailingJobs ? nullptr : &jobs_[job];
   }
-  std::map<std::string, Failing> jobs_;  // Those whose last run has failed or was stopped by the next one.
+  std::map<std::string, Failing> jobs_;  // Jobs whose last run failed or was stopped by the next one.
   std::string checked_;
 };
 
