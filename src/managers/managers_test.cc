@@ -37,7 +37,7 @@ class Process {
     run();
   }
   void run() { fixture.run_for(200ms); }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+  void set(std::string_view table, std::string_view key, FieldList fields = {}) {
     fixture.set(table, key, fields);
     run();
   }

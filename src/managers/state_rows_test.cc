@@ -107,7 +107,7 @@ class StateRowsTest : public testing::Test {
     link_event(5, "swp1", carrier);
   }
   /// Another program.
-  void other_sets(const std::string& table, const std::string& key, std::initializer_list<Field> fields) {
+  void other_sets(const std::string& table, const std::string& key, FieldList fields) {
     ASSERT_TRUE(state.server().write(table, Change::set(key, fields)).ok());
   }
   void other_deletes(const std::string& table, const std::string& key) {

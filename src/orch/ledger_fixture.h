@@ -38,7 +38,7 @@ class LedgerFixture {
   }
   ~LedgerFixture() { index.forget_ledger(ledger); }
 
-  Ledger::Merged set(std::string_view key, std::initializer_list<Field> fields) { return merge(Change::set(key, fields)); }
+  Ledger::Merged set(std::string_view key, FieldList fields) { return merge(Change::set(key, fields)); }
   Ledger::Merged remove(std::string_view key) { return merge(Change::remove(key)); }
   Ledger::Merged merge(Change change) { return ledger.merge(std::move(change), now, index); }
 

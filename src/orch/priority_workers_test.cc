@@ -34,9 +34,7 @@ class PriorityWorkersTest : public testing::Test {
       if (!home.scheduler().turn()) home.scheduler().wait(clock_.now() + 1ms);
     }
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(home.table(table).set(key, fields).ok());
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields = {}) { ASSERT_TRUE(home.table(table).set(key, fields).ok()); }
   SystemClock clock_;
   Runtime home;
 };

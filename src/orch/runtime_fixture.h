@@ -61,9 +61,7 @@ class RuntimeFixture {
     orch.provide(kGroup, [this](std::string_view key) { return groups.contains(key); });
     return orch;
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(runtime.table(table).set(key, fields).ok());
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields = {}) { ASSERT_TRUE(runtime.table(table).set(key, fields).ok()); }
   void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime.table(table).remove(key).ok()); }
   void run() { runtime.run_until_idle(); }
   void run_for(Duration time) { world.run_for(runtime.scheduler(), time); }

@@ -32,9 +32,7 @@ class WorkerThreads : public testing::Test {
       if (!home->scheduler().turn()) home->scheduler().wait(clock_.now() + 1ms);
     }
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
-    ASSERT_TRUE(home->table(table).set(key, fields).ok());
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields = {}) { ASSERT_TRUE(home->table(table).set(key, fields).ok()); }
   static void expect_no_rescue(Runtime& runtime) { EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U); }
 
   SystemClock clock_;

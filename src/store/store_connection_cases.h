@@ -15,7 +15,7 @@ using testing::UnorderedElementsAre;
 
 class BrokenConnection : public BreakableStoreContract {
  protected:
-  void elsewhere_set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
+  void elsewhere_set(std::string_view table, std::string_view key, FieldList fields) {
     world().write_elsewhere(table, Change::set(key, fields));
   }
 };

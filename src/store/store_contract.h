@@ -92,7 +92,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     const Status status = store().declare({.name = table, .kind = kind, .rows_max = rows_max});
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) { write(table, Change::set(key, fields)); }
+  void set(std::string_view table, std::string_view key, FieldList fields) { write(table, Change::set(key, fields)); }
   void remove(std::string_view table, std::string_view key) { write(table, Change::remove(key)); }
   void send(std::string_view table, std::string_view verb, std::string_view key) { write(table, Change::event(verb, key, {})); }
   void write(std::string_view table, Change change) {

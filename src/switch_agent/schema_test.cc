@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 struct Row {
-  explicit Row(std::initializer_list<Field> given) : change(Change::set("key", given)) {}
+  explicit Row(FieldList given) : change(Change::set("key", given)) {}
   Fields fields() const { return change.fields(); }
   Change change;
 };

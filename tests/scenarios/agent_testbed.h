@@ -33,9 +33,7 @@ class AgentTestbed {
   }
 
   void start() { ASSERT_TRUE(agent.start().ok()); }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
-    ASSERT_TRUE(runtime.table(table).set(key, fields).ok());
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields) { ASSERT_TRUE(runtime.table(table).set(key, fields).ok()); }
   void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime.table(table).remove(key).ok()); }
   void run_for(Duration time) { world.run_for(runtime.scheduler(), time); }
 

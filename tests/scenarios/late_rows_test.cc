@@ -71,9 +71,7 @@ class LateRows : public testing::Test {
     };
     return options;
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
-    ASSERT_TRUE(runtime.table(table).set(key, fields).ok());
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields) { ASSERT_TRUE(runtime.table(table).set(key, fields).ok()); }
   void route_by_a() {
     set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
     run();

@@ -37,7 +37,7 @@ class SwitchTest : public testing::Test {
     agent.reset();
     runtime.reset();
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+  void set(std::string_view table, std::string_view key, FieldList fields = {}) {
     ASSERT_TRUE(runtime->table(table).set(key, fields).ok());
   }
   void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime->table(table).remove(key).ok()); }

@@ -48,7 +48,7 @@ class AgentOnLinux : public ::testing::Test {
     GTEST_SKIP() << why.to_string();
   }
 
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
+  void set(std::string_view table, std::string_view key, FieldList fields) {
     ASSERT_TRUE(running->runtime.table(table).set(key, fields).ok());
   }
   /// Writes rows in the worst order, and adds them to the model.

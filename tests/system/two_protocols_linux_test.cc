@@ -33,9 +33,7 @@ struct Neighbour {
     set("NEXTHOP_GROUP_TABLE", "g", {{"nexthop", gateway}, {"ifname", name}});
     set("ROUTE_TABLE", "2" + std::to_string(port) + ".0.0.0/8", {{"nexthop_group", "g"}});
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
-    ASSERT_TRUE(runtime.table(table).set(key, fields).ok());
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields) { ASSERT_TRUE(runtime.table(table).set(key, fields).ok()); }
   bool has_route() {
     bool found = false;
     const Lines lines = lines_of(*plane);

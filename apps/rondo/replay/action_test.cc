@@ -59,7 +59,7 @@ void live_a_day(const JournalOptions& options) {
       {.clock = &world.clock(), .reactor = &world.reactor(), .observer = std::move(Journal::open(options, world.clock()).value())});
   switch_agent::Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
   ASSERT_TRUE(agent.start().ok());
-  const auto set = [&](const char* table, const char* key, std::initializer_list<Field> fields) {
+  const auto set = [&](const char* table, const char* key, FieldList fields) {
     EXPECT_TRUE(runtime.table(table).set(key, fields).ok());
     world.run_for(runtime.scheduler(), 250ms);
   };

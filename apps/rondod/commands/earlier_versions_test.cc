@@ -32,7 +32,7 @@ class EarlierVersionsTest : public testing::Test {
     options.reactor = &world.reactor();
     return options;
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+  void set(std::string_view table, std::string_view key, FieldList fields = {}) {
     ASSERT_TRUE(runtime_.table(table).set(key, fields).ok());
   }
   void run_for(Duration time) { world_.run_for(runtime_.scheduler(), time); }

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,7 +66,7 @@ struct RuntimeOptions {
 /// before run(): the journal has the changes that resulted from it.
 class Table {
  public:
-  Status set(std::string_view key, std::initializer_list<Field> fields) { return write(Change::set(key, fields)); }
+  Status set(std::string_view key, FieldList fields) { return write(Change::set(key, fields)); }
   Status set(std::string_view key, std::span<const Field> fields) { return write(Change::set(key, fields)); }
   Status remove(std::string_view key) { return write(Change::remove(key)); }
   /// See Store::write.

@@ -23,7 +23,7 @@ class Change {
  public:
   Change() noexcept = default;
   Change(ChangeOp op, Record record) noexcept : record_(std::move(record)), op_(op) {}
-  static Change set(std::string_view key, std::initializer_list<Field> fields) { return {ChangeOp::Set, Record::make(key, fields)}; }
+  static Change set(std::string_view key, FieldList fields) { return {ChangeOp::Set, Record::make(key, fields)}; }
   static Change set(std::string_view key, std::span<const Field> fields) { return {ChangeOp::Set, Record::make(key, fields)}; }
   static Change remove(std::string_view key) { return {ChangeOp::Delete, Record::make(key, {})}; }
   static Change event(std::string_view verb, std::string_view key, std::span<const Field> fields) {

@@ -11,17 +11,36 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "rondo/base/result.h"
 
 namespace rondo {
 
+/// The fields of one call, such as {{"mtu", std::to_string(mtu)}}: temporary strings live until the call returns.
+using FieldList = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+/// A view of a name and a value, whose bytes must outlive it. It cannot be made from a temporary std::string: a compile error.
 struct Field {
+  Field() = default;
+  constexpr Field(std::string_view of_name, std::string_view of_value) noexcept : name(of_name), value(of_value) {}
+  template <typename Name, typename Value>
+  requires(std::is_same_v<const Name, const std::string> || std::is_same_v<const Value, const std::string>) Field(Name&&, Value&&)
+  = delete;  // Keep the std::string in a variable.
+
   std::string_view name;
   std::string_view value;
   friend bool operator==(const Field&, const Field&) = default;
 };
+
+/// Views of the fields of a call, valid as long as these.
+inline std::vector<Field> fields_of(FieldList list) {
+  std::vector<Field> fields;
+  for (const auto& [name, value] : list) fields.emplace_back(name, value);
+  return fields;
+}
 
 class Record;
 
@@ -95,9 +114,7 @@ class Record {
   Record() noexcept = default;
   /// One allocation. 'verb' is only for events of a Channel or Queue (see ChangeOp::Event). Sizes must be within the limits (check_record).
   static Record make(std::string_view key, std::span<const Field> fields, std::string_view verb = {});
-  static Record make(std::string_view key, std::initializer_list<Field> fields) {
-    return make(key, std::span<const Field>{fields.begin(), fields.size()});
-  }
+  static Record make(std::string_view key, FieldList fields) { return make(key, fields_of(fields)); }
   /// 'older' overlaid with 'newer': a field of both takes the newer value and moves behind the unchanged older ones (sonic-swss addToSync
   /// order). The key is that of 'newer'. One allocation, or none if one side has all fields of the result.
   static Record merged(const Record& older, const Record& newer);

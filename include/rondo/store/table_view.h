@@ -25,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -78,7 +77,7 @@ class TableView {
   /// errors of Store::write(); the view is then unchanged.
   Status set(Record row);
   Status set(std::string_view key, std::span<const Field> fields);
-  Status set(std::string_view key, std::initializer_list<Field> fields) { return set(key, std::span{fields.begin(), fields.size()}); }
+  Status set(std::string_view key, FieldList fields) { return set(key, fields_of(fields)); }
   Status remove(std::string_view key);
   /// Number of rows in the view.
   std::size_t size() const noexcept;

@@ -38,9 +38,7 @@ class RedisWire : public RedisTableTest {
   }
   StoreDriver& driver() { return *driver_; }
   redis_kit::RedisClient& client() { return *client_; }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
-    RedisTableTest::set(*driver_, table, key, fields);
-  }
+  void set(std::string_view table, std::string_view key, FieldList fields) { RedisTableTest::set(*driver_, table, key, fields); }
   void remove(std::string_view table, std::string_view key) { write(*driver_, table, Change::remove(key)); }
 
   /// "channel text" of every message published until now.

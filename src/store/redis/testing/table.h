@@ -76,7 +76,7 @@ class RedisTableTest : public testing::Test {
     const Status status = driver.store().write(table, std::move(change));
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
-  static void set(StoreDriver& driver, std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
+  static void set(StoreDriver& driver, std::string_view table, std::string_view key, FieldList fields) {
     write(driver, table, Change::set(key, fields));
   }
   static std::unique_ptr<Subscription> subscribe(StoreDriver& driver, std::string_view table, const SubscribeOptions& options = {}) {
