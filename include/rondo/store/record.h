@@ -22,13 +22,16 @@ namespace rondo {
 /// The fields of one call, such as {{"mtu", std::to_string(mtu)}}: temporary strings live until the call returns.
 using FieldList = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-/// A view of a name and a value, whose bytes must outlive it. It cannot be made from a temporary std::string: a compile error.
+/// A view of a name and a value, whose bytes must outlive it. It cannot be made from a temporary std::string, which is a compile
+/// error: keep the string in a variable.
 struct Field {
   Field() = default;
   constexpr Field(std::string_view of_name, std::string_view of_value) noexcept : name(of_name), value(of_value) {}
-  template <typename Name, typename Value>
-  requires(std::is_same_v<const Name, const std::string> || std::is_same_v<const Value, const std::string>) Field(Name&&, Value&&)
-  = delete;  // Keep the std::string in a variable.
+  template <typename Name, typename Value,
+            typename = std::enable_if_t<std::is_same_v<const Name, const std::string> || std::is_same_v<const Value, const std::string>>>
+  Field(Name&&, Value&&) = delete;
+  /// Also an element of a FieldList.
+  constexpr operator FieldList::value_type() const noexcept { return {name, value}; }  // NOLINT(google-explicit-constructor)
 
   std::string_view name;
   std::string_view value;
