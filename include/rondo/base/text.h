@@ -16,7 +16,7 @@
 
 namespace rondo {
 
-/// 'bytes' as valid UTF-8 without unsafe characters, reversible: a backslash before xHH becomes \x5c, every other backslash stays.
+/// 'bytes' as valid UTF-8 without unsafe characters, reversible: a backslash before xHH is escaped, too, every other one stays.
 /// unescape_text(escape_text(x)) == x for every x. O(length).
 std::string escape_text(std::string_view bytes);
 
@@ -36,7 +36,8 @@ bool is_utf8(std::string_view text) noexcept;
 /// 'text', or its first 'bytes' bytes and "..." if it is longer. The cut is never inside a character of valid UTF-8.
 std::string shorten(std::string_view text, std::size_t bytes);
 
-/// The original bytes of 'text': each \xHH is one byte (upper-case or lower-case digits); other characters are unchanged. Never fails.
+/// The original bytes of 'text': each backslash with xHH is one byte (upper-case or lower-case digits); other characters are unchanged.
+/// Never fails.
 std::string unescape_text(std::string_view text);
 
 }  // namespace rondo
