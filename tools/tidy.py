@@ -2,7 +2,7 @@
 """The house rules that a machine can check. Prints each offence as path:line: rule: what; exit status 1 if there is any.
 
 Rules: layers, length, sleep, using, header, thread, global, words, plain (comments and documents name who acts), paths (of sources), docs
-(paths, links and the glossary), snippets (code in documents is that of the examples), and limits (their headers, their page and the tree).
+(paths and links), snippets (code in documents is that of the examples), and limits (their headers, their page and the tree).
 docs/hacking.md says what each is for. The self-test is tools/tidy_test.py.
 """
 import argparse
@@ -420,31 +420,11 @@ def check_document_links(tree, offences, path, text):
             offences.add(path, line_of(text, match.start()), "docs", f"the link '{match.group(1)}' leads nowhere")
 
 
-PUBLIC_TYPE = re.compile(r"^(?:template <[^\n]*>\s)?(?:enum )?(?:class|struct|enum)\s+(?:(?:\[\[\w+\]\]|alignas\(\d+\))\s+)?(\w+)\b(?!::)[^;{]*\{", re.MULTILINE)
-
-
-def public_types(tree):
-    """Name and place of every class, struct and enum that stands at the left margin of a public header."""
-    for path, code in tree.code.items():
-        if path.startswith("include/"):
-            for match in PUBLIC_TYPE.finditer(code):
-                yield match.group(1), path, line_of(code, match.start())
-
-
-def check_glossary(tree, offences):
-    glossary = "docs/glossary.md"
-    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", tree.texts.get(glossary, "")))))
-    for name, path, line in public_types(tree):
-        if name not in words:
-            offences.add(path, line, "docs", f"public type '{name}' is not in {glossary}")
-
-
 def check_docs(tree, offences):
     for path, text in tree.texts.items():
         if path.endswith(".md"):
             check_document_paths(tree, offences, path, fenced(text))
             check_document_links(tree, offences, path, fenced(text))
-    check_glossary(tree, offences)
 
 
 def check_snippets(tree, offences):

@@ -232,12 +232,6 @@ class TidyTest(unittest.TestCase):
         self.finds("docs", "leads nowhere", docs__x_dot_md="See [this](gone.md#part).\n")
         self.passes(docs__x_dot_md="See [this](../README.md#part), [that](https://example.org/x) and [here](#below).\n")
 
-    def test_every_public_type_is_in_the_glossary(self):
-        for text in ("class Novel {\n};", "struct Novel {\n};", "enum class Novel : int { A };", "template <class T>\nclass Novel final : public Thing {\n};"):
-            self.finds("docs", "'Novel' is not in", include__rondo__base__novel_dot_h=f"// N.\n#pragma once\n{text}\n")
-        self.passes(include__rondo__base__novel_dot_h="// N.\n#pragma once\nclass Novel;\nstruct Thing::Inner {\n};\n"
-                    "template <>\nstruct std::hash<rondo::Thing> {\n};\n")
-
 
     # limits
 
@@ -263,8 +257,7 @@ class TidyTest(unittest.TestCase):
         told = self.COMMENT.replace("`stats.store.full`", "none: the caller gets the error")
         self.passes(**self.limits(comment=told, expression="100ms"))
         self.passes(**self.limits(comment=self.COMMENT.replace("stats.store.full", "RowStats::full"), expression="1'000'000",
-                                  include__rondo__base__thing_dot_h=HEADER + "struct RowStats {\n  int full = 0;\n};\n",
-                                  docs__glossary_dot_md="| `Thing`, `RowStats` |\n"))
+                                  include__rondo__base__thing_dot_h=HEADER + "struct RowStats {\n  int full = 0;\n};\n"))
 
     def test_the_page_and_the_list_are_made_of_the_headers(self):
         tree = self.limits()
