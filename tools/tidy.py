@@ -13,7 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True  # A check leaves nothing behind.
 import cpp_scan  # noqa: E402
-import limits_page  # noqa: E402
+import limit_headers  # noqa: E402
 import snippets  # noqa: E402
 
 CODE_FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
@@ -433,7 +433,7 @@ def check_snippets(tree, offences):
 
 
 def check_limits(tree, offences):
-    for path, line, what in limits_page.check(tree.texts, tree.code, lambda name: is_test(name) or name in tree.test_kits, tree.is_product):
+    for path, line, what in limit_headers.check(tree.texts, tree.code, lambda name: is_test(name) or name in tree.test_kits, tree.is_product):
         offences.add(path, line, "limits", what)
 
 

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-import limits_page  # noqa: E402
+import limit_headers  # noqa: E402
 import snippets  # noqa: E402
 import tidy  # noqa: E402
 
@@ -236,20 +236,15 @@ class TidyTest(unittest.TestCase):
     # limits
 
     COMMENT = "/// Rows of a table, for memory. Reached: refused. Figure: `stats.store.full`. Test: `Rows.AreBounded`."
-    HAND = "# Limits\n\nBy hand.\n"
 
     @classmethod
-    def limits(cls, comment=COMMENT, expression="64 * 1024", title="// --- Rows\n", stale=(), **files):
-        """A tree with one limit, its page, its list, its figure and its test; 'files' as in offences(). 'stale': the files that are not made."""
+    def limits(cls, comment=COMMENT, expression="64 * 1024", title="// --- Rows\n", **files):
+        """A tree with one limit, its figure and its test; 'files' as in offences()."""
         kind = "Duration" if re.fullmatch(r"\d+(?:us|ms|s)", expression) else "std::size_t"
         tree = {"include__rondo__base__limits_dot_h": f"// L.\n#pragma once\n{title}{comment}\ninline constexpr {kind} kRows = {expression};\n",
                 "docs__schema__stats_dot_json": '{"properties": {"store": {"items": {"properties": {"full": {"type": "integer"}}}}}}\n',
                 "src__base__rows_test_dot_cc": "// T.\nTEST(Rows, AreBounded) {\n}\n", "tools__layers_dot_txt": LAYERS + "commands: base\n"}
         tree.update(files)
-        texts = {name.replace("__", "/").replace("_dot_", "."): text for name, text in tree.items()}
-        texts[limits_page.PAGE] = cls.HAND
-        made = {"docs__guide__limits_dot_md": limits_page.page(texts), "src__commands__limit_list_dot_h": limits_page.limit_list(texts)}
-        tree.update({name: text for name, text in made.items() if name not in stale})
         return tree
 
     def test_a_limit_has_its_words_its_figure_and_its_test(self):
@@ -259,31 +254,9 @@ class TidyTest(unittest.TestCase):
         self.passes(**self.limits(comment=self.COMMENT.replace("stats.store.full", "RowStats::full"), expression="1'000'000",
                                   include__rondo__base__thing_dot_h=HEADER + "struct RowStats {\n  int full = 0;\n};\n"))
 
-    def test_the_page_and_the_list_are_made_of_the_headers(self):
-        tree = self.limits()
-        self.assertIn("By hand.", tree["docs__guide__limits_dot_md"])
-        self.assertIn("| `kRows` | 65,536 | Rows of a table, for memory. | refused | `stats.store.full` | `Rows.AreBounded` |",
-                      tree["docs__guide__limits_dot_md"])
-        self.assertIn('{"rows", 65536},', tree["src__commands__limit_list_dot_h"])
-        self.assertIn('{"rows_us", 100000},', self.limits(expression="100ms")["src__commands__limit_list_dot_h"])
-        named = self.limits(comment=self.COMMENT + " Shown: `all_rows`.")
-        self.assertIn('{"all_rows", 65536},', named["src__commands__limit_list_dot_h"])
-        self.passes(**named)
-
-    def test_a_page_or_a_list_that_is_not_made_is_found(self):
-        for name, text in (("docs__guide__limits_dot_md", "# Limits\n"), ("src__commands__limit_list_dot_h", "// L.\n#pragma once\n")):
-            self.finds("limits", "run tools/limits_page.py", **{**self.limits(stale=(name,)), name: text})
-
-    def test_a_limit_of_any_room_is_on_the_page(self):
-        other = ("// L.\n#pragma once\n// --- Others\n" + self.COMMENT + "\ninline constexpr std::size_t kOthers = 2 * kRows;\n")
-        tree = self.limits(src__sched__queue_limits_dot_h=other)
-        self.assertIn("## Others", tree["docs__guide__limits_dot_md"])
-        self.assertIn('{"others", 131072},', tree["src__commands__limit_list_dot_h"])
-        self.passes(**tree)
-
     def test_two_limits_have_two_names(self):
-        other = "// L.\n#pragma once\n// --- Others\n" + self.COMMENT + " Shown: `rows`.\ninline constexpr std::size_t kOthers = 2;\n"
-        self.finds("limits", "'rows' is in include/rondo/base/limits.h, too", **self.limits(src__sched__limits_dot_h=other))
+        other = "// L.\n#pragma once\n// --- Others\n" + self.COMMENT + "\ninline constexpr std::size_t kRows = 2;\n"
+        self.finds("limits", "'kRows' is in include/rondo/base/limits.h, too", **self.limits(src__sched__limits_dot_h=other))
 
     def test_a_comment_says_what_is_so(self):
         for comment, what in ((self.COMMENT.replace("Rows of a table, for memory. ", ""), "no comment that says what it bounds"),
@@ -298,11 +271,6 @@ class TidyTest(unittest.TestCase):
                               (self.COMMENT.replace("AreBounded", "AreNotBounded"), "which no *_test.cc has")):
             self.finds("limits", what, **self.limits(comment=comment))
         self.finds("limits", "is in no section", **self.limits(title=""))
-
-    def test_a_value_that_cannot_be_computed_is_found(self):
-        found = self.offences(**self.limits(expression="f(3)"))
-        self.assertEqual(len(found), 1, found)
-        self.assertIn("cannot compute", found[0])
 
     def test_a_test_that_only_a_comment_names_is_none(self):
         self.finds("limits", "which no *_test.cc has", **self.limits(src__base__rows_test_dot_cc="// See TEST(Rows, AreBounded).\n"))

@@ -37,7 +37,7 @@ inline constexpr std::size_t kConfigNesting = 64;
 /// The longest configurable time, in seconds, for which unwanted objects stay in the kernel after a restart. Routes that no row requests
 /// must end some day.
 /// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
-/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`. Shown: `restart_hold_s`.
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
 inline constexpr unsigned kRestartHold = 3600;
 
 /// Jobs whose last run has failed, and whose failures in a row are counted for `health`. One costs its name and the words of its last

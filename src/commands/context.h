@@ -57,6 +57,5 @@ void add_why_commands(StandardAdder& commands);      // why, parked.
 void add_figure_commands(StandardAdder& commands);   // sources, stats, top.
 void add_watch_commands(StandardAdder& commands);    // watch, trace.
 void add_support_commands(StandardAdder& commands);  // health, log.
-void add_limits_command(StandardAdder& commands);
 
 }  // namespace rondo::commands

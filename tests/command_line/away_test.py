@@ -84,7 +84,7 @@ def check_full_disk(rondo, rondod):
             file.write('[{"PORT_TABLE:swp1": {"mtu": "9100"}, "OP": "SET"}]')
         commands = [["tables"], ["--json", "stats"], ["top", "--once"], ["--json", "top", "--once"], ["journal", "tail", journal],
                     ["journal", "check", journal], ["health"], ["completion", "zsh"], ["version"], ["--help"], ["--version"], ["dump", "-"],
-                    ["feed", "routes", "--synthetic", "20000", "--dry-run"], ["load", rows, "--dry-run"], ["load", rows], ["limits"]]
+                    ["feed", "routes", "--synthetic", "20000", "--dry-run"], ["load", rows, "--dry-run"], ["load", rows]]
         for words in commands:
             with open("/dev/full", "wb") as full:
                 said = subprocess.run(daemon.command(words), stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)

@@ -98,7 +98,7 @@ def check_own_commands(daemon, checker):
 
 
 def check_figures(daemon, checker):
-    for name in ("tables", "sources", "stats", "limits", "log", "commands", "version"):
+    for name in ("tables", "sources", "stats", "log", "commands", "version"):
         checker.check(name, daemon.done("--json", name))
         daemon.done(name)
     assert checker.check("health", daemon.done("--json", "health"))["healthy"]

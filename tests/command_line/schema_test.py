@@ -76,7 +76,7 @@ def fill(daemon, checker):
 
 
 def check_calls(daemon, checker):
-    for name in ("tables", "parked", "rejected", "sources", "ports", "stats", "config", "limits", "log", "commands", "version",
+    for name in ("tables", "parked", "rejected", "sources", "ports", "stats", "config", "log", "commands", "version",
                  "diff", "verify", "resync", "resources"):
         said = daemon.run("--json", name)
         assert said.returncode == 0 and said.stdout.count("\n") == 1, (name, said)

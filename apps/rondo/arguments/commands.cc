@@ -204,7 +204,6 @@ std::vector<Command> figure_commands() {
        .help = "The objects in the data plane, beside the room for them that [resources] states",
        .answered_by = Daemon},
       {.name = "config", .help = "The daemon's configuration, without secrets", .answered_by = Daemon},
-      {.name = "limits", .help = "The daemon's bounds", .answered_by = Daemon},
       {.name = "health", .help = "What is known to be wrong; ends with 1 if there is something", .answered_by = Daemon},
       {.name = "confirm",
        .help = "Let a deletion go on that the safety stop holds",

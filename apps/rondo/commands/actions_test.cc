@@ -182,7 +182,7 @@ void expect_harmless(const std::string& text, const std::string& of) {
 TEST_F(Program, EscapesOfAHostileDaemonReachNoTerminal) {
   const std::string evil = "\x1b[2J\u009b31m\u202e\r\nforged\u200b\x07";
   const std::vector<std::string> words{"tables", "health",  "sources", "parked", "stats",  "log",    "ports",
-                                       "store",  "why T k", "get T k", "keys T", "limits", "config", "retries"};
+                                       "store",  "why T k", "get T k", "keys T", "config", "retries"};
   const auto wrong = [&](const Arguments&, Reply reply) {
     const json::array list{json::string{evil}, json::object{{evil, evil}, {"key", evil}, {"kind", evil}}};
     reply.finish(json::object{{evil, evil},

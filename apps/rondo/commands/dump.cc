@@ -36,7 +36,7 @@ struct Part {
   std::string_view meaning;
 };
 
-constexpr std::array<Part, 11> kParts{{{"version", "name and version of the daemon"},
+constexpr std::array<Part, 10> kParts{{{"version", "name and version of the daemon"},
                                        {"config", "its configuration"},
                                        {"health", "troubles it knows of, and the kernel it runs on"},
                                        {"stats", "all its figures"},
@@ -44,7 +44,6 @@ constexpr std::array<Part, 11> kParts{{{"version", "name and version of the daem
                                        {"tables", "the tables and their sizes; none of their rows"},
                                        {"parked", "the facts that rows wait for, and how many do"},
                                        {"ports", "ports and their state"},
-                                       {"limits", "its bounds"},
                                        {"log", "the newest lines of its log"},
                                        {"commands", "the commands it knows"}}};
 

@@ -121,7 +121,6 @@ constexpr Action kActions[] = {
     {"Ports", "ports"},
     {"Stats", "stats"},
     {"Config", "config"},
-    {"Limits", "limits"},
     {"Health", "health"},
     {"Confirm", "confirm"},
     {"Log", "log"},

@@ -1,8 +1,7 @@
 // Limits of the core: turns, tables, workers, and rows that wait, with their reasons and what happens when they are reached. Every other
 // room has a header of its own that is named limits.h or *_limits.h. Queues and loops take their bound from these headers (or from an
 // option whose default is here); nothing grows without a bound. Users can change the options; the other limits are fixed.
-// "Reached" says what happens then, "Figure" which figure shows it, "Test" which test reaches it. tools/limits_page.py makes
-// docs/guide/limits.md and the answer of `rondo limits` from all headers, and tools/tidy.py checks them.
+// "Reached" says what happens then, "Figure" which figure shows it, "Test" which test reaches it. tools/tidy.py checks it.
 #pragma once
 
 #include <cstddef>
@@ -240,8 +239,7 @@ inline constexpr std::size_t kLedgerRows = 16'000'000;
 inline constexpr std::size_t kWaitsPerChange = 1024;
 
 /// Rows that `why` follows before it reports that there are more.
-/// Reached: the answer says that there are more. Figure: `why.cut_short`. Test: `WhyTest.AnEndlessChainStopsAtTheLimit`. Shown:
-/// `why_links`.
+/// Reached: the answer says that there are more. Figure: `why.cut_short`. Test: `WhyTest.AnEndlessChainStopsAtTheLimit`.
 inline constexpr std::size_t kWhyDepth = 64;
 
 /// Facts that `why` checks: each check calls the provider, and an answer is made in one turn.

@@ -16,8 +16,7 @@ inline constexpr std::size_t kNetlinkBatch = 256;
 
 /// Operations in flight; at this number consumers of the data plane pause until there is room. A few batches keep the programmer busy.
 /// Reached: consumers of the data plane pause. Figure: `stats.dataplane.full`. Test:
-/// `ProgrammerTest.TheRoomThatIsNotLimitedByAnOptionIsThatOfTheLimit`, `ProgrammerTest.TheRoomIsAnnouncedEachTimeItComesBack`. Shown:
-/// `programmer_orders`.
+/// `ProgrammerTest.TheRoomThatIsNotLimitedByAnOptionIsThatOfTheLimit`, `ProgrammerTest.TheRoomIsAnnouncedEachTimeItComesBack`.
 inline constexpr std::size_t kProgrammerOps = 8192;
 
 /// Members of one next-hop group: one order must fit into one netlink attribute and one page of a dump. A larger group is refused with

@@ -1,30 +1,22 @@
 #!/usr/bin/env python3
-"""The limits of all rooms on one page: makes docs/guide/limits.md and src/commands/limit_list.h (the answer of `rondo limits`) from the headers
-of limits, limits.h and *_limits.h. Run it after a change of one of them; --check reports whether both are up to date.
+"""The limits of all rooms: checks the headers of limits, limits.h and *_limits.h.
 
 A constant there has a comment that says what it bounds and why, and then:
 
-    Reached: what happens then. Figure: the figures that show it, or "none: " and why. Test: the tests that reach it. Shown: its other name.
+    Reached: what happens then. Figure: the figures that show it, or "none: " and why. Test: the tests that reach it.
 
-A figure is a path in docs/schema or Struct::member of a public header. "Shown" names the limit in `rondo limits` if that is not the name of the
-constant. tools/tidy.py uses check(), which also finds bounds that hide in other files of the product.
+A figure is a path in docs/schema or Struct::member of a public header. tools/tidy.py uses check(), which also finds bounds that hide in other
+files of the product.
 """
-import argparse
 import dataclasses
 import json
-import os
 import re
-import sys
 
-PAGE = "docs/guide/limits.md"
-SHOWN = "src/commands/limit_list.h"
 LAYERS = "tools/layers.txt"
-MARK = "<!-- From here on tools/limits_page.py makes the page of the headers. -->"
-
 HEADER = re.compile(r"^(?:include|src|apps)/(?:.*/)?(?:\w+_)?limits\.h$")
 LINE = re.compile(r"^(?:// --- (?P<title>.+)|/// ?(?P<comment>.*)|inline constexpr (?P<type>[\w:]+(?: \w+)?) (?P<name>k\w+) = (?P<value>[^;]+);)$")
 TEST = re.compile(r"^\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
-TAGS = ("Reached", "Figure", "Test", "Shown")
+TAGS = ("Reached", "Figure", "Test")
 # A name that sounds like a bound which a user or an operator could meet.
 BOUND = re.compile(r"\bconstexpr\s+[\w:<> ]+?\s+(k\w*(?:Max|Most|Limit|Depth|Kept|Shown)|k(?:Max|Most|Longest|Largest)\w*)\s*(?:=|\{)")
 
@@ -76,34 +68,8 @@ class Limit:
     line: int
     section: str
     name: str
-    is_time: bool
-    value: str  # As the page shows it: 65,536 or 100 ms. None: this program cannot compute it.
-    number: int  # The same as a number, times in microseconds.
     meaning: str
     tags: dict
-
-    def shown(self):
-        """The name in `rondo limits`."""
-        name = re.sub(r"(?<!^)([A-Z])", r"_\1", self.name[1:]).lower() + ("_us" if self.is_time else "")
-        return self.tags["Shown"].strip("`") if "Shown" in self.tags else name
-
-
-def value_of(expression, known):
-    """The value as the page shows it, and as a number; None and None if it cannot be computed here."""
-    text = expression.replace("'", "").strip()
-    time = re.fullmatch(r"(\d+)(us|ms|s)", text)
-    if time:
-        count = int(time.group(1))
-        return f"{count:,} {time.group(2)}", count * {"us": 1, "ms": 1000, "s": 1000000}[time.group(2)]
-    text = re.sub(r"\w[\w:]*\{(\d+)\}", r"\1", text)
-    for name in re.findall(r"k\w+", text):
-        if name not in known:
-            return None, None
-        text = re.sub(rf"\b{name}\b", str(known[name]), text)
-    if not re.fullmatch(r"[\d\s+*()-]+", text):
-        return None, None
-    number = eval(text, {"__builtins__": {}})  # Only digits and + - * ( ), as checked above.
-    return f"{number:,}", number
 
 
 def split_comment(comment):
@@ -125,8 +91,7 @@ def headers(texts):
 
 
 def limits(texts):
-    """All limits, in the order of the page."""
-    known = {}
+    """All limits, in the order of the layers."""
     for path in headers(texts):
         section, comment = "", []
         for number, line in enumerate(texts[path].splitlines(), 1):
@@ -137,35 +102,8 @@ def limits(texts):
                 comment.append(match.group("comment"))
                 continue
             if match and match.group("name"):
-                value, count = value_of(match.group("value"), known)
-                known[match.group("name")] = count
-                meaning, tags = split_comment(" ".join(comment))
-                yield Limit(path, number, section, match.group("name"), match.group("type") == "Duration", value, count, meaning, tags)
+                yield Limit(path, number, section, match.group("name"), *split_comment(" ".join(comment)))
             comment = []
-
-
-def page(texts):
-    """The page: what is written by hand, and a table for each section of a header."""
-    lines = [texts.get(PAGE, "").split(MARK)[0] + MARK]
-    last = None
-    for limit in limits(texts):
-        if (limit.header, limit.section) != last:
-            last = (limit.header, limit.section)
-            lines += ["", f"## {limit.section}", "", f"`{limit.header}`", "",
-                      "| limit | value | what and why | when it is reached | figure | test |", "|---|---|---|---|---|---|"]
-        cells = [f"`{limit.name}`", limit.value or "?", limit.meaning] + [limit.tags.get(tag, "") for tag in TAGS[:3]]
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def limit_list(texts):
-    """The header that `rondo limits` answers from."""
-    lines = ["// The answer of `rondo limits`: each bound of the headers of limits with its value, times in microseconds. Made by",
-             "// tools/limits_page.py, so that it can have the limits of rooms that this layer may not use.", "#pragma once", "", "#include <array>",
-             "#include <cstdint>", "#include <string_view>", "", "namespace rondo::commands {", "", "struct ShownLimit {", "  std::string_view name;",
-             "  std::uint64_t value;", "};", "", "inline constexpr auto kLimitList = std::to_array<ShownLimit>({"]
-    lines += [f'    {{"{limit.shown()}", {limit.number}}},' for limit in limits(texts)]
-    return "\n".join(lines + ["});", "", "}  // namespace rondo::commands"]) + "\n"
 
 
 def has_path(schema, path):
@@ -203,13 +141,11 @@ def check_figure(texts, figure):
 
 def check_limit(texts, tests, limit):
     """What is wrong with one limit."""
-    if limit.value is None:
-        yield "has a value that tools/limits_page.py cannot compute"
     if not limit.section:
         yield "is in no section ('// --- Title')"
     if not limit.meaning:
         yield "has no comment that says what it bounds and why"
-    yield from (f"has no '{tag}: ' in its comment" for tag in TAGS[:3] if not limit.tags.get(tag))
+    yield from (f"has no '{tag}: ' in its comment" for tag in TAGS if not limit.tags.get(tag))
     figure = limit.tags.get("Figure", "none: it was reported above")
     figures = re.findall(r"`([^`]+)`", figure)
     if not figures and not re.fullmatch(r"none: \S.*", figure):
@@ -232,13 +168,9 @@ def check_limits(texts, is_test):
     for limit in limits(texts):
         for problem in check_limit(texts, tests, limit):
             yield limit.header, limit.line, f"'{limit.name}' {problem}"
-        for name in (limit.name, limit.shown()):
-            if name in names:
-                yield limit.header, limit.line, f"'{name}' is in {names[name]}, too"
-        names.update({limit.name: limit.header, limit.shown(): limit.header})
-    if names:
-        yield from ((path, 1, "is not what the headers of limits say: run tools/limits_page.py")
-                    for path, text in ((PAGE, page(texts)), (SHOWN, limit_list(texts))) if texts.get(path) != text)
+        if limit.name in names:
+            yield limit.header, limit.line, f"'{limit.name}' is in {names[limit.name]}, too"
+        names[limit.name] = limit.header
 
 
 def check_hidden(code, is_product):
@@ -262,37 +194,3 @@ def check(tree_texts, code, is_test, is_product):
     """Path, line and words of each offence."""
     yield from check_limits(tree_texts, is_test)
     yield from check_hidden(code, is_product)
-
-
-def read_texts(root):
-    """The files that the page is made of and that it makes."""
-    texts = {}
-    for top in ("include", "src", "apps"):
-        for directory, _, names in os.walk(os.path.join(root, top)):
-            paths = [os.path.relpath(os.path.join(directory, name), root) for name in names]
-            texts.update({path: "" for path in paths if HEADER.match(path)})
-    texts.update({path: "" for path in (PAGE, SHOWN, LAYERS)})
-    for path in texts:
-        if os.path.exists(os.path.join(root, path)):
-            with open(os.path.join(root, path), encoding="utf-8") as file:
-                texts[path] = file.read()
-    return texts
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit status 1 if a file is not up to date")
-    arguments = parser.parse_args()
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    texts = read_texts(root)
-    stale = {path: text for path, text in ((PAGE, page(texts)), (SHOWN, limit_list(texts))) if texts[path] != text}
-    for path, text in stale.items():
-        print(f"{path} {'is not up to date' if arguments.check else 'is written'}")
-        if not arguments.check:
-            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-                file.write(text)
-    return 1 if arguments.check and stale else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
