@@ -495,7 +495,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(of, std::move(reply))); });
   adder.add({.name = "job-stop",
              .help = "Stop a job; planned runs that have not begun are skipped",
-             .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Why, for people"}}},
+             .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Reason, for people"}}},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, std::move(reply)));
             });
@@ -516,7 +516,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
               });
             });
   adder.add({.name = "job-backfill",
-             .help = "Run the past instants of a job that have no run",
+             .help = "Run a job for past instants that have no run",
              .arguments = {name_argument(),
                            {"from", ArgumentKind::Text, true, "The first instant may be at this time, as in RFC 3339"},
                            {"to", ArgumentKind::Text, true, "The last instant is before this time, which is not in the future"},

@@ -58,7 +58,10 @@ const StoreKind* find_store_kind(std::string_view where) {
 
 Result<std::unique_ptr<Backend>> open_store(const Options& options) {
   const StoreKind* const kind = find_store_kind(options.store.where);
-  if (kind == nullptr) return failure(StatusCode::InvalidArgument, "--store " + options.store.where + ": the scheme of no kind of store");
+  if (kind == nullptr)
+    return failure(
+        StatusCode::InvalidArgument,
+        "--store " + options.store.where + ": unknown kind of store; known: redis, rediss, unix, redis+sentinel, rediss+sentinel, file");
   if (kind->open == nullptr) {
     return failure(StatusCode::Unimplemented,
                    "--store: this rondo was built without " + std::string{kind->name} + " (missing: " + std::string{kind->packages} + ")");

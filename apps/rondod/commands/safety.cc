@@ -46,8 +46,7 @@ void add_held(const CommandContext& context, json::array& troubles) {
 void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held) {
   const std::initializer_list<LogPair> told{{"what", held.what}, {"deletes", held.count}, {"of", held.total}, {"parts", held.parts}};
   switch (event) {
-    case switch_agent::SafetyStop::Event::Held:
-      return log.error("safety stop: nothing is deleted, as it is so much of what is there; `rondo confirm` deletes it", told);
+    case switch_agent::SafetyStop::Event::Held: return log.error("safety stop: the deletion is held; `rondo confirm` lets it go on", told);
     case switch_agent::SafetyStop::Event::Confirmed: return log.warn("safety stop: the deletion was confirmed", told);
     case switch_agent::SafetyStop::Event::TimeIsOver: return log.warn("safety stop: its time is over, the deletion goes on", told);
     case switch_agent::SafetyStop::Event::Fewer: return log.info("safety stop: over, less is to be deleted now", told);

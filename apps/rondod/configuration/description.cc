@@ -9,7 +9,7 @@ using manual::Setting;
 Section scheduler() {
   return {
       .name = "scheduler",
-      .help = "Who is given turns, and the thread that gives them.",
+      .help = "Who gets turns, and the thread that gives them.",
       .settings = {
           {"policy", "\"frames\", \"strict\", \"strictly-ordered\" or \"quoted-round-robin\"", "\"frames\"",
            "Who is next. frames: the highest priority that has budget left in this frame, so that every wait has a bound. strict: "
@@ -75,7 +75,7 @@ std::vector<Setting> place() {
 
 Section group() {
   Section section{
-      .name = "store.group", .help = "Tables that are elsewhere, as many groups as there are stores.", .settings = place(), .many = true};
+      .name = "store.group", .help = "Tables that are on other stores, one group for each store.", .settings = place(), .many = true};
   section.settings.insert(section.settings.begin(), {"tables", "list of texts", "", "The tables of this group."});
   return section;
 }
@@ -123,7 +123,7 @@ Section jobs() {
 Section dataplane() {
   return {
       .name = "dataplane",
-      .help = "What is programmed.",
+      .help = "The data plane: what rondod programs.",
       .settings = {
           {"kind", "\"linux\", \"simulated\" or \"none\"", "\"linux\"",
            "The kernel, over rtnetlink (needs CAP_NET_ADMIN); a kernel in memory, for trying things out; or none, for an installation that "
