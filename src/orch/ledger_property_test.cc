@@ -18,16 +18,16 @@
 namespace rondo {
 namespace {
 
-using FieldList = std::vector<std::pair<std::string, std::string>>;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 struct Write {
   bool is_delete = false;
-  FieldList fields;
+  Pairs fields;
 };
 
 /// The merge rule of sonic-swss addToSync: new fields overwrite and move to the back; unchanged old fields stay in front in their order.
-FieldList overlaid(const FieldList& older, const FieldList& newer) {
-  FieldList result;
+Pairs overlaid(const Pairs& older, const Pairs& newer) {
+  Pairs result;
   for (const auto& field : older) {
     if (std::ranges::none_of(newer, [&](const auto& n) { return n.first == field.first; })) result.push_back(field);
   }
@@ -49,7 +49,7 @@ class Model {
   enum class Where { Queued, Parked, Resolved, InFlight };
   struct Row {
     bool has_delete = false;
-    std::optional<FieldList> set;
+    std::optional<Pairs> set;
     std::optional<Write> flight;
     Where where = Where::Queued;
     std::vector<std::string> facts;  // Listed under the first, unless it waits for a time.
@@ -72,7 +72,7 @@ class Model {
       row.has_delete = true;
       row.set.reset();
     } else {
-      row.set = overlaid(row.set.value_or(FieldList{}), write.fields);
+      row.set = overlaid(row.set.value_or(Pairs{}), write.fields);
     }
     if (is_new) queue.push_back(key);
     if (!only_set && !cancels) return false;
@@ -179,7 +179,7 @@ class Model {
     if (flight.is_delete) {
       row.has_delete = true;
     } else if (!row.has_delete) {
-      row.set = overlaid(flight.fields, row.set.value_or(FieldList{}));
+      row.set = overlaid(flight.fields, row.set.value_or(Pairs{}));
     }
   }
   template <class Rule>

@@ -97,7 +97,7 @@ TEST_F(SnapshotTakerTest, HasAShareInBytesThoughItsRowsAreSmallAndTheUsersLarge)
   write_as_users(1);
   scheduler_.run_until_idle();
   disk_->wait_until_asked(1);
-  const Record large = Record::make("user", std::vector<Field>{{"v", std::string(LogWriter::kGroupBytes, 'v')}});
+  const Record large = Record::make("user", {{"v", std::string(LogWriter::kGroupBytes, 'v')}});
   for (int i = 0; i < 8; ++i) writer_.add({.table = 1, .record = large});
   let_one();
   EXPECT_GT(writer_.snapshot().records, 4 * LogWriter::kGroupRecords) << "all of it fits into a quarter of what users wait with";
