@@ -16,5 +16,7 @@ void offer_switch_facts(jobs::Jobs& jobs);
 
 /// Writes what the parameters of a job with the handler "table" say. InvalidArgument and NotFound name the word that is wrong.
 Status write_row_of(std::string_view parameters, Runtime& runtime);
+/// InvalidArgument that names the word for which write_row_of() would return an error. Limits of the store are not checked.
+Status check_row_of(std::string_view parameters, Runtime& runtime);
 
 }  // namespace rondo::daemon

@@ -231,8 +231,8 @@ void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply repl
 }
 
 /// A job that was put, or would be, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
-/// A stopped job of a dry run has the instant that it would have if it were started now.
-json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dry) {
+/// 'unchecked': CheckedJobs::unchecked. A stopped job of a dry run has the instant that it would have if it were started now.
+json::object object_of_put(const Jobs& jobs, const StoredJob& stored, const std::string& unchecked, bool is_dry) {
   std::optional<WallTime> next = jobs.next_of(stored);
   if (is_dry && !stored.is_running) {
     const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
@@ -240,6 +240,10 @@ json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dr
   }
   json::object object = object_of(stored, next);
   std::string warning = warning_of(jobs, stored);
+  if (!unchecked.empty()) {
+    const bool is_absent = !jobs.handler_trouble(stored.job.handler).empty();  // The warning begins with the reason.
+    warning += (warning.empty() ? "" : "; ") + std::string{"its parameters were not checked"} + (is_absent ? "" : ": " + unchecked);
+  }
   const Result<calendar::Schedule> schedule = compile(stored.job.schedule, 0);
   const auto* const cron = schedule ? std::get_if<calendar::Cron>(&schedule->when) : nullptr;
   if (cron != nullptr && !cron->warning().empty()) warning += (warning.empty() ? "" : "; ") + cron->warning();
@@ -265,8 +269,9 @@ void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   std::vector<JobEdit> edits;
   edits.push_back({std::move(*job), arguments.flag("start") ? JobEdit::Running::IfNew : JobEdit::Running::Kept});
   const bool is_dry = arguments.flag("dry_run");
-  jobs.put_all(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& stored) mutable {
-    stored ? reply.finish(object_of_put(jobs, stored->front(), is_dry)) : reply.fail(stored.error());
+  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<CheckedJobs>& put) mutable {
+    if (!put) return reply.fail(put.error());
+    reply.finish(object_of_put(jobs, put->jobs.front(), put->unchecked.front(), is_dry));
   });
 }
 
@@ -303,9 +308,9 @@ void put_all(Jobs& jobs, const Arguments& arguments, Reply reply) {
   }
   reply.expect_rows();
   const bool is_dry = arguments.flag("dry_run");
-  jobs.put_all(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& stored) mutable {
-    if (!stored) return reply.fail(stored.error());
-    for (const StoredJob& one : *stored) reply.row(object_of_put(jobs, one, is_dry));
+  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<CheckedJobs>& put) mutable {
+    if (!put) return reply.fail(put.error());
+    for (std::size_t i = 0; i < put->jobs.size(); ++i) reply.row(object_of_put(jobs, put->jobs[i], put->unchecked[i], is_dry));
     reply.finish();
   });
 }

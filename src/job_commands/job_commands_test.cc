@@ -35,6 +35,14 @@ class JobCommands : public ::testing::Test {
     jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
     jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
     jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no \x1b[31mserver"}; });
+    jobs->handle_in_turn(
+        "strict", [](const JobContext&) { return Status{}; },
+        [](const Job& job, const std::function<void(const Status&)>& checked) {
+          const bool is_away = job.parameters == "away";
+          checked(job.parameters == "good" ? Status{}
+                  : is_away                ? Status{StatusCode::Unavailable, "the \x1b[31mserver is away"}
+                                           : Status{StatusCode::InvalidArgument, "it is not 'good'"});
+        });
     jobs->handle("gate", [opened = gate.get_future().share()](const JobContext&) { return opened.wait(), Status{}; });
     jobs->handle_async("stoppable", {.begin = [this](const AsyncRun& run) {
                          begun.insert_or_assign(run.run(), run);
@@ -301,6 +309,39 @@ TEST_F(JobCommands, TheErrorOfAnAttemptIsShownWhileTheNextOneIsWaitedFor) {
 TEST_F(JobCommands, AJobWithoutItsHandlerIsShownWithAWarning) {
   call("job-put", {{"definition", R"({"name":"lost","handler":"none"})"}});
   EXPECT_EQ(call("job", {{"name", "lost"}}).at("warning"), "this program has no handler 'none'");
+}
+
+TEST_F(JobCommands, ParametersThatAHandlerRefusesAreNotStored) {
+  const json::object bad{{"definition", R"({"name":"a","handler":"strict","parameters":"bad"})"}};
+  json::object dry = bad;
+  dry["dry_run"] = true;
+  EXPECT_EQ(error("job-put", bad), "invalid-argument: job 'a': it is not 'good'");
+  EXPECT_EQ(error("job-put", dry), "invalid-argument: job 'a': it is not 'good'");
+  EXPECT_EQ(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok"},{"name":"a","handler":"strict"}])"}}),
+            "invalid-argument: job 'a': it is not 'good'");
+  EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
+  const json::object good = call("job-put", {{"definition", R"({"name":"a","handler":"strict","parameters":"good"})"}, {"start", true}});
+  EXPECT_FALSE(good.contains("warning"));
+  EXPECT_THAT(error("job-put", bad), HasSubstr("it is not 'good'"));
+  EXPECT_EQ(call("job", {{"name", "a"}}).at("parameters"), "good");
+  call("job-stop", {{"name", "a"}, {"note", ""}});
+}
+
+TEST_F(JobCommands, ParametersThatWereNotCheckedAreAWarning) {
+  std::promise<void> is_set;
+  const Status posted = runtime.post([&] {
+    jobs->wait_for_handlers("command/", [](std::string_view) { return "no worker"; });
+    is_set.set_value();
+  });
+  ASSERT_TRUE(posted.ok());
+  is_set.get_future().wait();
+  EXPECT_EQ(call("job-put", {{"definition", R"({"name":"a","handler":"strict","parameters":"away"})"}}).at("warning"),
+            "its parameters were not checked: the \\x1b[31mserver is away");
+  const json::array rows =
+      call("jobs-put", {{"definitions", R"([{"name":"b","handler":"ok"},{"name":"c","handler":"command/x"}])"}}).at("rows").as_array();
+  EXPECT_FALSE(rows.at(0).as_object().contains("warning"));
+  EXPECT_EQ(rows.at(1).at("warning"), "no worker; its parameters were not checked");
+  EXPECT_EQ(call("job", {{"name", "c"}}).at("warning"), "no worker");
 }
 
 TEST_F(JobCommands, AConcurrencyWithoutEffectIsAWarning) {

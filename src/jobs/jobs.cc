@@ -67,13 +67,14 @@ void Jobs::Parts::expect_here(std::string_view function) const {
   RONDO_EXPECT(runtime.scheduler().is_here(), from_elsewhere("Jobs::" + std::string{function} + "()"));
 }
 
-void Jobs::handle(std::string name, Handler handler) {
+void Jobs::handle(std::string name, Handler handler, CheckParameters check) {
   parts_->expect_here("handle");
-  parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = false});
+  parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .check = std::move(check)});
 }
-void Jobs::handle_in_turn(std::string name, Handler handler) {
+void Jobs::handle_in_turn(std::string name, Handler handler, CheckParameters check) {
   parts_->expect_here("handle_in_turn");
-  parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true});
+  parts_->set_handler(std::move(name),
+                      {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true, .check = std::move(check)});
 }
 void Jobs::handle_async(std::string name, AsyncHandler handler) {
   parts_->expect_here("handle_async");

@@ -33,6 +33,7 @@ struct HandlerEntry {
   std::shared_ptr<const Jobs::Handler> handler;
   bool in_turn = false;
   std::shared_ptr<const AsyncHandler> async = {};  // In place of 'handler'.
+  CheckParameters check = {};                      // Of 'handler'.
 };
 
 /// The pause after the attempt with this number.
@@ -417,6 +418,8 @@ struct Jobs::Parts {
   std::vector<Ending> storing;                                                 // Given to the store; no answer yet.
   std::map<std::int64_t, std::function<void(const Status& why)>> end_waiters;  // Jobs::when_stored(), by run.
   std::int64_t recovered_to = 0;                                               // The runs up to this id were taken up.
+  /// For checks of parameters that are answered later: it is gone with the Parts.
+  std::shared_ptr<Parts*> self = std::make_shared<Parts*>(this);
   bool is_draining = false;
   Instant drained_at;  // At the latest.
   std::function<void(const Status&)> drained;

@@ -360,8 +360,9 @@ def check_table_handler(daemon, checker):
     expect(daemon, 1, "get", "PORT_TABLE", "swp1")
     for name, parameters, why in (("typo", "PORT_TABLE swp1 mto=1500", "did you mean 'mtu'"), ("none", "NO_TABLE k f=v", "no table"),
                                   ("own", "JOB_RUN_8 k f=v", "no table"), ("empty", "", "is expected"), ("odd", "PORT_TABLE swp1 mtu", "no '='")):
-        ended = run(name, parameters)
-        assert ended["state"] == "failed" and why in ended["note"], ended
+        assert why in (said := expect(daemon, 2, "job", "add", name, "--handler", "table", "--parameters", parameters, "--manual")), said
+        assert f"no job '{name}'" in expect(daemon, 1, "job", "show", name)
+    assert "did you mean 'mtu'" in expect(daemon, 2, "job", "edit", "mtu", "--parameters", "PORT_TABLE swp1 mto=1500")
     said = daemon.run("replay", os.path.join(daemon.folder, "day.journal"))
     assert said.returncode == 0 and "the same: " in said.stdout, said
     # A job whose command no worker offers waits, and `why` says for what.

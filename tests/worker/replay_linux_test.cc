@@ -1,5 +1,6 @@
 // A recorded day of rondod with jobs and a worker: `rondo replay` makes the same decisions, without the database, the worker and the
 // callers.
+#include "rondo/base/clock.h"
 #include "rondod_testbed.h"
 
 namespace rondo::jobs {
@@ -17,11 +18,18 @@ class RecordedDayOnLinux : public RondodWithWorker {
     EXPECT_EQ(replayed.code, 0) << of << ": " << replayed.out;
     EXPECT_THAT(replayed.out, HasSubstr("the same: "));
   }
+  /// Stores a started job as an earlier version did, which did not check its parameters.
+  void store_wrong_job(const std::string& parameters) const {
+    const auto store = std::move(*make_sqlite_job_store(path("jobs.db")));
+    const Job wrong{
+        .name = "wrong", .handler = "table", .parameters = parameters, .schedule = {.when = "every 500ms"}, .retries = 2, .backoff = 10ms};
+    ASSERT_TRUE(store->put(wrong, {}).has_value());
+    ASSERT_TRUE(store->set_running("wrong", true, SystemClock{}.wall_now(), {}).ok());
+  }
   void add_jobs() const {
     must("job add cron --handler none --cron '* * * * * *' --dialect unix6");
     must("job add tick --handler log --parameters 'a \"text\"' --every 50ms");
     must("job add port --handler table --parameters 'PORT_TABLE eth1 admin_status=up' --every 1s");
-    must("job add wrong --handler table --parameters 'PORT_TABLE eth1 nosuch=1' --every 500ms --retries 2 --backoff 10ms");
     must("job add up --handler none --every 200ms --requires carrier:eth1");
     must("job add parent --handler command/good --every 300ms");
     must("job add child --handler none --parents parent");
@@ -46,12 +54,14 @@ class RecordedDayOnLinux : public RondodWithWorker {
 };
 
 TEST_F(RecordedDayOnLinux, ADayWithAWorkerACrashAndARestartComesOutTheSame) {
+  store_wrong_job("PORT_TABLE eth1 nosuch=1");
   start_rondod(journal());
   start_worker(command("good", "echo 'rondo: progress 50 half'; sleep 0.05; echo 'rondo: result all'\n", "concurrency = 4") +
                command("bad", "exit 3\n") + command("long", "sleep 100\n", "concurrency = 4"));
   add_jobs();
   meddle();
   ASSERT_TRUE(becomes([this] { return succeeded("child") > 0 && succeeded("up") > 0; }));
+  ASSERT_TRUE(becomes([this] { return count_of("wrong", "failed") > 0; }));
   kill_worker(SIGKILL);
   start_worker();
   ::usleep(300'000);
@@ -68,10 +78,12 @@ TEST_F(RecordedDayOnLinux, ADayWithAWorkerACrashAndARestartComesOutTheSame) {
 }
 
 TEST_F(RecordedDayOnLinux, ADayOfARondodThatOnlySchedulesComesOutTheSame) {
+  const std::string row = "PORT_TABLE eth1 admin_status=up";  // There is no such table without a data plane.
+  store_wrong_job(row);
   start_rondod(journal(), true);
   must("job add tick --handler none --every 50ms");
-  must("job add table --handler table --parameters 'PORT_TABLE eth1 admin_status=up' --every 100ms");
-  ASSERT_TRUE(becomes([this] { return succeeded("tick") > 5; }));
+  EXPECT_EQ(rondo("job add table --handler table --parameters '" + row + "' --every 100ms").code, 2);
+  ASSERT_TRUE(becomes([this] { return succeeded("tick") > 5 && count_of("wrong", "failed") > 0; }));
   EXPECT_EQ(end_rondod(), 0);
   expect_same("");
 }

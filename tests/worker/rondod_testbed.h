@@ -69,11 +69,13 @@ class RondodWithWorker : public WorkerOnLinux {
   boost::json::array runs_of(const std::string& job) const {
     return boost::json::parse(must("--json job runs " + job + " --count 200")).at("rows").as_array();
   }
-  std::size_t succeeded(const std::string& job) const {
+  /// The runs of a job in this state.
+  std::size_t count_of(const std::string& job, std::string_view state) const {
     const boost::json::array runs = runs_of(job);
     return static_cast<std::size_t>(
-        std::count_if(runs.begin(), runs.end(), [](const boost::json::value& run) { return run.at("state").as_string() == "succeeded"; }));
+        std::count_if(runs.begin(), runs.end(), [state](const boost::json::value& run) { return run.at("state").as_string() == state; }));
   }
+  std::size_t succeeded(const std::string& job) const { return count_of(job, "succeeded"); }
   /// Whether the newest run of the job comes to this state.
   bool comes_to(const std::string& job, std::string_view state) const {
     return becomes([&] {

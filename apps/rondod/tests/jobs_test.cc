@@ -14,12 +14,15 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/job_store.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {
@@ -37,6 +40,13 @@ class RondodWithJobs : public RondodProcess {
         start("[jobs]\nenabled = true\nwindow_ms = 2000\ngrace_ms = 5000\ncycle_ms = 100\nfile = \"" + database() + "\"\n"));
     call("job-put", {{"definition", R"({"name":"often","handler":"none","schedule":"every 50ms","misfire":"fire-all"})"}, {"start", true}});
     EXPECT_TRUE(comes_to([this] { return succeeded() > 5; }));
+  }
+  /// Stores a started job whose runs fail, as an earlier version did, which did not check the parameters. Before start_jobs().
+  void store_failing(const std::string& name, const std::string& when) const {
+    const auto store = std::move(*jobs::make_sqlite_job_store(database()));
+    ASSERT_TRUE(store->put({.name = name, .handler = "table", .parameters = "nonsense", .schedule = {.when = when}}, {}).has_value());
+    const auto next = when == "manual" ? std::nullopt : std::optional{SystemClock{}.wall_now()};
+    ASSERT_TRUE(store->set_running(name, true, next, {}).ok());
   }
   /// The same as becomes(), but gives rondod the processor in between.
   bool comes_to(const std::function<bool()>& done) const {
@@ -219,10 +229,10 @@ TEST_F(RondodWithJobs, TheLogNamesEachWriteAndNoDryRun) {
 
 TEST_F(RondodWithJobs, AJobThatFailsEachTimeIsANoteOfHealthUntilItIsStoppedOrSucceeds) {
   std::filesystem::create_directory(file("disk"));
+  store_failing("broken", "every 50ms");
+  store_failing("wrong", "every 50ms");
   start_jobs();
   const auto put = [this](const char* definition) { call("job-put", {{"definition", definition}, {"start", true}}); };
-  put(R"({"name":"broken","handler":"table","parameters":"nonsense","schedule":"every 50ms"})");
-  put(R"({"name":"wrong","handler":"table","parameters":"nonsense","schedule":"every 50ms"})");
   EXPECT_TRUE(comes_to([this] { return health().find("jobs: 2 jobs have failed 3 times in a row or more") != std::string::npos; }));
   EXPECT_THAT(health(), AllOf(HasSubstr("lists its runs"), HasSubstr(R"("healthy":true)")));
   call("job-stop", {{"name", "wrong"}, {"note", ""}});
@@ -235,8 +245,8 @@ TEST_F(RondodWithJobs, AJobThatFailsEachTimeIsANoteOfHealthUntilItIsStoppedOrSuc
 
 TEST_F(RondodWithJobs, AJobWhoseLastRunsFailedIsANoteOfHealthAfterARestart) {
   std::filesystem::create_directory(file("disk"));
+  store_failing("broken", "manual");
   start_jobs();
-  call("job-put", {{"definition", R"({"name":"broken","handler":"table","parameters":"nonsense"})"}, {"start", true}});
   for (std::size_t run = 1; run <= 3; ++run) {
     call("job-trigger", {{"name", "broken"}});
     ASSERT_TRUE(comes_to([&] { return times_logged("a run of a job failed job=broken") == run; })) << log_text();

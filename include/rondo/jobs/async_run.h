@@ -98,6 +98,8 @@ struct AsyncHandler {
   /// Why has_room() may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
   /// 2026-11-01T02:30:00Z". Empty text, or no function: only because other runs take the room.
   std::function<std::string()> why_no_room = {};
+  /// Empty: Jobs::put_checked() checks no parameters of this handler.
+  CheckParameters check = {};
 };
 
 }  // namespace rondo::jobs

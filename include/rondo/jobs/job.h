@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -97,6 +98,11 @@ struct Job {
 Status check(const Job& job);
 /// The part of check() that a stored job must satisfy to be read: its handler and its numbers, not its texts and its schedule. O(1).
 Status check_values(const Job& job);
+
+/// A handler's check of the parameters of a job before the job is stored: Jobs::put_checked(). It calls 'done' once, on the scheduler's
+/// thread, within the call or later: with ok; with InvalidArgument, which refuses the job; or with another error: the parameters cannot be
+/// checked at present, and the job is stored. 'done' may be called after the end of Jobs, and does nothing then.
+using CheckParameters = std::function<void(const Job& job, std::function<void(const Status& checked)> done)>;
 
 /// A job as a JobStore keeps it.
 struct StoredJob {

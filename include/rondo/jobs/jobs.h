@@ -112,6 +112,13 @@ struct BackfillRange {
   bool dry_run = false;   // Nothing is stored: the runs of the answer have no id.
 };
 
+/// The answer of Jobs::put_checked(): the jobs in the order of the edits.
+struct CheckedJobs {
+  std::vector<StoredJob> jobs;
+  /// For each job why its parameters were not checked. Empty: they were, or its handler has no check.
+  std::vector<std::string> unchecked;
+};
+
 struct JobsStats {
   std::uint64_t planned = 0;
   std::uint64_t fired = 0;  // Rows that were given to the tables.
@@ -149,11 +156,12 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   /// Sets the handler for jobs that name it. It runs on a thread of a pool and may block. A handler of that name is replaced; attempts
-  /// under way keep the former one. Here and in the next two functions an empty name and an empty function are asserted.
-  void handle(std::string name, Handler handler);
+  /// under way keep the former one. Here and in the next two functions an empty name and an empty function are asserted. 'check' may be
+  /// empty: then put_checked() does not check the parameters of jobs with this handler.
+  void handle(std::string name, Handler handler, CheckParameters check = {});
   /// The same for a short handler, which runs in a turn of the job's priority and must not block. Nothing can stop it: Job::timeout has no
   /// effect, and a kill or Overlap::Cover comes before its begin or after its end.
-  void handle_in_turn(std::string name, Handler handler);
+  void handle_in_turn(std::string name, Handler handler, CheckParameters check = {});
   /// The same for a handler that works elsewhere, such as in another process. It takes no thread while it waits: see AsyncRun.
   void handle_async(std::string name, AsyncHandler handler);
   /// Runs that wait for room at an asynchronous handler may begin, as many as AsyncHandler::has_room() allows.
@@ -203,6 +211,10 @@ class Jobs {
   /// InvalidArgument: see check(); also for a parent that does not exist, for a job that is there twice, and for more than
   /// limits::kJobsOfPut jobs.
   void put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done = {});
+  /// The same, after the handlers of the jobs have checked the parameters (CheckParameters), one job after the other, for at most
+  /// limits::kParameterChecks: then no further check begins. InvalidArgument if a handler refuses the parameters of a job: then nothing is
+  /// stored, and 'done' may be called within the call. The checks are no part of a recorded run. 'done' must not be empty (asserted).
+  void put_checked(std::vector<JobEdit> edits, bool is_dry, Done<CheckedJobs> done);
   /// Starts a job: its first run is that of the first instant that is due after now, also if its jitter has begun before; "after DURATION"
   /// begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
@@ -279,6 +291,7 @@ class Jobs {
  private:
   struct Parts;
   struct JobSource;
+  struct ParameterChecks;
   Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source);
   bool repeat(std::string_view call);
   bool repeat_put(JobCall& call);

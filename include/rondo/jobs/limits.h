@@ -40,6 +40,11 @@ inline constexpr std::size_t kJobsOfFamily = 200;
 /// `PutAllTest.MoreJobsThanTheLimitAreRefused`.
 inline constexpr std::size_t kJobsOfPut = 500;
 
+/// Time of the checks of parameters of one call, which checks one job after the other. A single check may end later than this.
+/// Reached: no further check begins, and the other jobs are stored unchecked. Figure: none: `CheckedJobs::unchecked` says so. Test:
+/// `ParameterChecksTest.NoCheckBeginsAfterTheTimeOfTheCall`.
+inline constexpr Duration kParameterChecks = 2s;
+
 /// Tags of a job: each list of jobs has all of them.
 /// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.
