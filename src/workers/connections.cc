@@ -164,6 +164,7 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   worker.places = offer->places;
   worker.heard = runtime.scheduler().now();
   worker.connected = runtime.clock().wall_now();
+  worker.ignores_checks = false;
   reply.expect_rows();
   reply.on_gone([this, name, of = worker.session] { gone(name, of); });
   reply.row(json::object{{"welcome", json::object{{"session", worker.session}}}});
@@ -283,6 +284,7 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   if (worker.runs.empty()) workers.erase(name);
   withdraw(offers);
   leave_readers(name);
+  leave_checks(name);
   find_room();
 }
 
@@ -361,6 +363,7 @@ void Workers::Parts::tick() {
   record_again();
   answer_late_reports(now);
   watch_readers();
+  watch_checks(now);
   find_room();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,6 +88,7 @@ struct WorkerEntry {
   std::optional<HeldReport> held = {};  // One, as a worker sends its next report after the answer.
   Instant heard;                        // The last report, or the connection.
   Instant left = {};                    // Since when it is away.
+  bool ignores_checks = false;          // It did not answer the last check in time: it gets no further one until it does.
   bool is_silent = false;               // Its runs say so: it is away, or has not reported for WorkersOptions::silent.
   WallTime connected;                   // Since when it is connected.
 };
@@ -108,6 +110,13 @@ struct LogReader {
   bool was_here = false;                 // Its run was at a worker when it asked.
   bool is_held = false;                  // It waits for its run.
   Instant held_until = {};               // A reader that waits, while no worker was asked: then it hears what the run waits for.
+};
+
+/// A check of parameters that a worker has not answered.
+struct WorkerCheck {
+  std::string worker;
+  std::function<void(const Status& checked)> done;
+  Instant until;
 };
 
 /// The places that a worker's runs occupy. One that has ended there occupies none, although its end is still to come.
@@ -195,6 +204,18 @@ struct Workers::Parts {
   bool take_log(const std::string& name, const RowArgument& event, std::int64_t request);
   void list(Reply reply) const;
 
+  // --- checks of parameters (checks.cc)
+  /// AsyncHandler::check: asks a worker that offers the command.
+  void check(const std::string& command, const Job& job, std::function<void(const Status& checked)> done);
+  /// Ok, or why the worker gets no check.
+  Status may_check(const std::string& name, const WorkerEntry& worker) const;
+  bool take_checked(const std::string& name, WorkerEntry& worker, const RowArgument& event, std::int64_t request);
+  void end_check(std::int64_t request, const Status& checked);
+  /// The worker has left.
+  void leave_checks(const std::string& worker);
+  /// Ends the checks whose time is over.
+  void watch_checks(Instant now);
+
   // --- troubles.cc
   static std::string at_milliseconds(WallTime time);
   /// Why the worker gets no runs, or why no word of its runs may come; empty: for no such reason.
@@ -236,7 +257,8 @@ struct Workers::Parts {
   std::map<std::string, WorkerEntry, std::less<>> workers;  // By name; those that are away only while they have runs.
   std::map<std::int64_t, PlacedRun> runs;
   std::map<std::int64_t, LogReader> readers;
-  std::int64_t last_request = 0;
+  std::map<std::int64_t, WorkerCheck> checks;  // By number of the request.
+  std::int64_t last_request = 0;               // Of readers and checks.
   std::int64_t last_report = 0;
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.

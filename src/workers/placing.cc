@@ -58,7 +58,9 @@ void Workers::Parts::publish(const std::string& command) {
                               .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
                               .has_begun = [this](std::int64_t run) { return is_claimed(run); },
                               .held = [this](std::int64_t run) { return held(run); },
-                              .why_no_room = [this, command] { return why_no_room(command); }});
+                              .why_no_room = [this, command] { return why_no_room(command); },
+                              .check = [this, command](const Job& job,
+                                                       std::function<void(const Status&)> done) { check(command, job, std::move(done)); }});
   jobs.has_room(handler);
 }
 

@@ -120,6 +120,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   const std::optional<std::int64_t> id = number_of(event.key);
   if (!id) return false;
   if (event.table == "log") return take_log(name, event, *id);
+  if (event.table == "checked") return take_checked(name, worker, event, *id);
   const std::optional<std::uint32_t> attempt = attempt_of(event);
   const auto found = runs.find(*id);
   if (!attempt || !has_form(event)) return false;
@@ -243,6 +244,23 @@ bool Workers::Parts::take_log(const std::string& name, const RowArgument& event,
   if (const auto attempt = attempt_of(event)) answer["attempt"] = std::int64_t{*attempt} + 1;
   if (const auto size = number_of(field_of(event, "size"))) answer["size"] = *size;
   finish_reader(request, std::move(answer));
+  return true;
+}
+
+bool Workers::Parts::take_checked(const std::string& name, WorkerEntry& worker, const RowArgument& event, std::int64_t request) {
+  worker.ignores_checks = false;  // Also if it answers late.
+  const auto found = checks.find(request);
+  if (found == checks.end() || found->second.worker != name) return false;
+  const std::string_view code = field_of(event, "code");
+  std::string message{field_of(event, "message").substr(0, limits::kRunNote)};
+  if (message.empty()) message = "it gave no reason";
+  if (code == "ok") {
+    end_check(request, {});
+  } else if (code == to_string(StatusCode::InvalidArgument)) {
+    end_check(request, {StatusCode::InvalidArgument, "worker '" + name + "' refuses the parameters: " + message});
+  } else {
+    end_check(request, {StatusCode::Unavailable, "worker '" + name + "' cannot check them: " + message});
+  }
   return true;
 }
 

@@ -27,7 +27,7 @@ Status Workers::add_commands(CommandRegistry& registry) {
   added = registry.add({.name = "worker-report",
                         .help = "For worker programs: report what became of runs",
                         .arguments = {{"session", ArgumentKind::Text, true, "From the answer of worker-orders"},
-                                      {"events", ArgumentKind::Rows, true, "started, progress and end of runs; log for a reader"},
+                                      {"events", ArgumentKind::Rows, true, "started, progress and end of runs; log for a reader; checked"},
                                       {"places", ArgumentKind::Integer, false, "With offers: the runs that it takes at a time from now on"},
                                       {"offers", ArgumentKind::Fields, false, "Its commands from now on, as in worker-orders"},
                                       {"runs", ArgumentKind::Fields, false, "Further runs that it has, as in worker-orders"},

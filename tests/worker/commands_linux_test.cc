@@ -51,14 +51,15 @@ TEST_F(WorkerOnLinux, ExitCodeProgressResultAndEnvironmentAreReported) {
 
 TEST_F(WorkerOnLinux, WhatIsNotAllowedNotFoundOrNotExecutableFailsWithItsReason) {
   start_server();
+  const std::int64_t surplus = run("gone", "surplus");  // Stored unchecked: its worker is not connected.
   start_worker(
       "[command.gone]\nprogram = \"/nowhere/program\"\n[command.text]\nprogram = \"/etc/passwd\"\n"
       "[command.lost]\nprogram = \"/bin/true\"\ndirectory = \"/nowhere\"\n");
+  EXPECT_THAT(end("gone", surplus), HasSubstr("has no parameters"));
   EXPECT_THAT(end("gone", run("gone")), AllOf(StartsWith("failed"), HasSubstr("cannot execute the program"), HasSubstr("No such file")));
   EXPECT_THAT(end("text", run("text")),
               AllOf(StartsWith("failed"), HasSubstr("cannot execute the program"), HasSubstr("ermission denied")));
   EXPECT_THAT(end("lost", run("lost")), HasSubstr("cannot enter the directory"));
-  EXPECT_THAT(end("gone", run("gone", "surplus")), HasSubstr("has no parameters"));
   // A command that no worker offers waits, and a shell is not one.
   const std::int64_t id = run("sh", "rm -rf /");
   EXPECT_THAT(end("lost", run("lost")), HasSubstr("cannot enter the directory")) << "a later run has ended meanwhile";

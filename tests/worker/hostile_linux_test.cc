@@ -114,6 +114,10 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
                                                                                     {"scheduled", "2026-01-01T00:00:00Z"},
                                                                                     {"timeout_ms", 0}}}});
   }
+  static std::string check(std::int64_t request, const std::string& job, const std::string& parameters) {
+    return boost::json::serialize(boost::json::object{
+        {"check", boost::json::object{{"request", request}, {"command", "touch"}, {"job", job}, {"parameters", parameters}}}});
+  }
 
   int listener = -1;
   int orders = -1;
@@ -416,6 +420,38 @@ TEST_F(WorkerAndAHostileServer, AFloodOfQuestionsEndsTheConnection) {
     if (!order(R"({"log":{"request":1,"run":1,"from":0,"bytes":9,"wait":true}})")) break;
   }
   EXPECT_TRUE(is_left());
+}
+
+TEST_F(WorkerAndAHostileServer, AFloodOfChecksEndsTheConnection) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  // Without an answer to its report the worker sends no further one, and keeps the answers.
+  for (int i = 0; i < 1000; ++i) {
+    if (!order(check(1, "j", "x"))) break;
+  }
+  EXPECT_TRUE(is_left());
+}
+
+TEST_F(WorkerAndAHostileServer, AMalformedCheckHasItsAnswerAndRunsNothing) {
+  accept_worker();
+  ASSERT_TRUE(welcome());
+  ASSERT_TRUE(order(R"({"check":{}},{"check":{"request":"x"}},{"check":{"request":7}},)" + check(8, "../x", "x") + "," +
+                    R"({"check":{"request":9,"command":"touch","job":"j","parameters":["x"]}})" + "," + check(10, "j", "--help") + "," +
+                    check(11, "j", path("made"))));
+  std::string told;
+  while (told.find(R"(["checked","11")") == std::string::npos) {
+    const std::string report = receive(reports);
+    ASSERT_FALSE(report.empty());
+    told += report;
+    ASSERT_TRUE(send_all(reports, taken()));
+  }
+  EXPECT_THAT(
+      told,
+      AllOf(HasSubstr(R"(["checked","7","SET",[["code","not-found"])"), HasSubstr(R"(["checked","8","SET",[["code","data-loss"])"),
+            HasSubstr(R"(["checked","9","SET",[["code","data-loss"])"), HasSubstr(R"(["checked","10","SET",[["code","invalid-argument"])"),
+            HasSubstr(R"(["checked","11","SET",[["code","ok"])")));
+  EXPECT_THAT(told, HasSubstr("begins with '-'"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "made"));
 }
 
 TEST_F(WorkerAndAHostileServer, AFloodOfRunsEndsTheConnection) {

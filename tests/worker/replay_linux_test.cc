@@ -30,6 +30,13 @@ class RecordedDayOnLinux : public RondodWithWorker {
     must("job add cron --handler none --cron '* * * * * *' --dialect unix6");
     must("job add tick --handler log --parameters 'a \"text\"' --every 50ms");
     must("job add port --handler table --parameters 'PORT_TABLE eth1 admin_status=up' --every 1s");
+    must("job add checked --handler command/checked --parameters '{\"n\":1}' --every 300ms");
+    // A check that the machine delays beyond its limit is made again.
+    EXPECT_TRUE(becomes([this] {
+      const Ended refused = rondo("job add refused --handler command/checked --parameters '{\"n\":\"a\"}' --every 300ms --dry-run");
+      return refused.out.find("has a character that is not allowed") != std::string::npos;
+    }));
+    EXPECT_THAT(must("job add unchecked --handler command/absent --manual"), HasSubstr("its parameters were not checked"));
     must("job add up --handler none --every 200ms --requires carrier:eth1");
     must("job add parent --handler command/good --every 300ms");
     must("job add child --handler none --parents parent");
@@ -57,10 +64,16 @@ TEST_F(RecordedDayOnLinux, ADayWithAWorkerACrashAndARestartComesOutTheSame) {
   store_wrong_job("PORT_TABLE eth1 nosuch=1");
   start_rondod(journal());
   start_worker(command("good", "echo 'rondo: progress 50 half'; sleep 0.05; echo 'rondo: result all'\n", "concurrency = 4") +
-               command("bad", "exit 3\n") + command("long", "sleep 100\n", "concurrency = 4"));
+               command("bad", "exit 3\n") + command("long", "sleep 100\n", "concurrency = 4") +
+               command("checked", "true\n", "arguments = [\"{n}\"]\n[command.checked.parameters.n]\ncharacters = \"0-9\""));
+  ASSERT_TRUE(is_worker_connected());
   add_jobs();
+  // The turn that ends the check stores the job.
+  ::kill(worker, SIGSTOP);
+  EXPECT_THAT(must("job add late --handler command/good --manual"), HasSubstr("its parameters were not checked"));
+  ::kill(worker, SIGCONT);
   meddle();
-  ASSERT_TRUE(becomes([this] { return succeeded("child") > 0 && succeeded("up") > 0; }));
+  ASSERT_TRUE(becomes([this] { return succeeded("child") > 0 && succeeded("up") > 0 && succeeded("checked") > 0; }));
   ASSERT_TRUE(becomes([this] { return count_of("wrong", "failed") > 0; }));
   kill_worker(SIGKILL);
   start_worker();

@@ -11,6 +11,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -55,6 +56,47 @@ class JobsOnLinux : public RondodWithWorker {
     return note == nullptr ? std::string{} : std::string{note->as_string()};
   }
 };
+
+/// Each was stored without a word, and each run failed.
+TEST_F(JobsOnLinux, ParametersAreCheckedByTheWorkerWhenAJobIsAdded) {
+  const std::string add = "job add backup --manual --handler command/backup --parameters ";
+  options.check_wait = 1h;
+  start_server();
+  EXPECT_THAT(must(add + "'{\"pth\":1}' --dry-run"), HasSubstr("no worker offers command backup; its parameters were not checked"));
+  start_worker(command("backup", "true\n", "arguments = [\"{path}\"]\n[command.backup.parameters.path]"));
+  ASSERT_TRUE(is_worker_connected());
+  const Ended wrong = rondo(add + "'{\"pth\":1}'");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.out, HasSubstr("job 'backup': worker 'host1' refuses the parameters: the command has no parameter 'pth'"));
+  EXPECT_THAT(rondo(add + "'{\"path\":\"-x\"}' --dry-run").out, HasSubstr("begins with '-'"));
+  EXPECT_THAT(rondo("job show backup").out, HasSubstr("no job 'backup'"));
+  EXPECT_THAT(must(add + "'{\"path\":\"/srv\"}'"), Not(HasSubstr("warning")));
+  EXPECT_THAT(rondo("job edit backup --parameters ''").out, HasSubstr("the job does not give the parameter 'path'"));
+  std::ofstream(folder / "jobs.json") << R"([{"name":"good","handler":"none"},{"name":"bad","handler":"command/backup"}])";
+  EXPECT_THAT(rondo("job import " + path("jobs.json")).out, HasSubstr("the job does not give the parameter 'path'"));
+  EXPECT_THAT(rondo("job show bad").out, HasSubstr("no job 'bad'"));
+  must("job trigger backup");
+  EXPECT_TRUE(comes_to("backup", "succeeded"));
+  // An edit of something else is possible while the worker is away.
+  kill_worker(SIGKILL);
+  ASSERT_TRUE(becomes([this] { return workers_connected() == 0; }));
+  EXPECT_THAT(must("job edit backup --every 1h"), HasSubstr("its parameters were not checked"));
+}
+
+TEST_F(JobsOnLinux, AWorkerThatDoesNotAnswerACheckKeepsNoJobAway) {
+  start_rondod();
+  start_worker(command("backup", "true\n"));
+  ASSERT_TRUE(is_worker_connected());
+  const std::string add = "job add backup --manual --handler command/backup";
+  // A check that the machine delays beyond its limit is made again.
+  EXPECT_TRUE(
+      becomes([&] { return rondo(add + " --parameters x --dry-run").out.find("the command has no parameters") != std::string::npos; }));
+  ::kill(worker, SIGSTOP);
+  EXPECT_THAT(must(add), HasSubstr("its parameters were not checked: worker 'host1' did not answer"));
+  ::kill(worker, SIGCONT);
+  must("job trigger backup");
+  EXPECT_TRUE(comes_to("backup", "succeeded"));
+}
 
 TEST_F(JobsOnLinux, ARunWaitsForAFactOfAPortAndRondoWhyNamesIt) {
   start_rondod();

@@ -76,6 +76,14 @@ class RondodWithWorker : public WorkerOnLinux {
         std::count_if(runs.begin(), runs.end(), [state](const boost::json::value& run) { return run.at("state").as_string() == state; }));
   }
   std::size_t succeeded(const std::string& job) const { return count_of(job, "succeeded"); }
+  std::size_t workers_connected() const {
+    const boost::json::array workers = boost::json::parse(must("--json workers")).at("rows").as_array();
+    return static_cast<std::size_t>(
+        std::count_if(workers.begin(), workers.end(), [](const boost::json::value& one) { return one.at("connected").as_bool(); }));
+  }
+  bool is_worker_connected() const {
+    return becomes([this] { return workers_connected() == 1; });
+  }
   /// Whether the newest run of the job comes to this state.
   bool comes_to(const std::string& job, std::string_view state) const {
     return becomes([&] {

@@ -140,6 +140,7 @@ void Worker::report(Instant now) {
   if (!link_.can_report()) return;
   WorkerReport made;
   reported_ = {};
+  add_checked(made);  // A user waits for them.
   json::object more;
   if (!unnamed_.empty() && running_.size() + ended_.size() - unnamed_.size() < limits::kNamedRuns) {
     json::array runs;  // Their ends follow in the next report.
@@ -223,6 +224,15 @@ void Worker::add_logs(WorkerReport& made, Instant now) {
       return;
     }
     questions_.pop_front();
+  }
+}
+
+void Worker::add_checked(WorkerReport& made) {
+  while (!checked_.empty()) {
+    const auto& [request, status] = checked_.front();
+    const std::string message{status.message().substr(0, kWords)};
+    if (!made.add("checked", request, {{"code", to_string(status.code())}, {"message", message}})) return;
+    checked_.pop_front();
   }
 }
 

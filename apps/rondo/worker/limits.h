@@ -66,6 +66,11 @@ inline constexpr std::size_t kLogFiles = 256;
 /// `WorkerAndAHostileServer.AFloodOfQuestionsEndsTheConnection`.
 inline constexpr std::size_t kLogQuestions = 64;
 
+/// Answers to checks of parameters that wait for the next report.
+/// Reached: the worker leaves the server, which is broken, and connects again. Figure: none: the worker's log says so. Test:
+/// `WorkerAndAHostileServer.AFloodOfChecksEndsTheConnection`.
+inline constexpr std::size_t kCheckAnswers = 64;
+
 /// Time for which a question about a log waits for more output.
 /// Reached: the answer has no data. Figure: none: the reader asks again. Test: `WorkerOnLinux.ALogIsFollowedWhileItsCommandRuns`.
 inline constexpr Duration kLogQuestionWait = 10s;

@@ -21,7 +21,7 @@ namespace rondo::cli {
 
 struct LinkEvents {
   std::function<boost::json::object()> hello;                                          // The arguments of worker-orders.
-  std::function<void(std::string_view kind, const boost::json::object& order)> order;  // start, stop or log.
+  std::function<void(std::string_view kind, const boost::json::object& order)> order;  // start, stop, log or check.
   std::function<void()> up;
   std::function<void(const Status& why, Duration pause)> down;  // 'pause': until the next attempt.
   std::function<void(const boost::json::object& answer)> report_taken;

@@ -94,10 +94,25 @@ Result<RunOrder> run_order(const json::object& order) {
                   .timeout = std::min(*number_in(order, "timeout_ms"), kYear) * 1ms};
 }
 
+/// Ok, or why the command would not begin with the parameters of a check order. Number and time of the run stand for those of a later one.
+Status check_of(const CommandRule& rule, const json::object& order) {
+  const json::value* const parameters = order.if_contains("parameters");
+  if (parameters == nullptr || !parameters->is_string() || !is_job_name(text_in(order, "job")))
+    return {StatusCode::DataLoss, "the server sent a malformed check order"};
+  const RunOrder run{.run = 1,
+                     .command = text_in(order, "command"),
+                     .job = text_in(order, "job"),
+                     .parameters = text_in(order, "parameters"),
+                     .scheduled = "2026-01-01T00:00:00Z"};
+  const Result<CommandLine> line = command_line(rule, run);
+  return line ? Status{} : line.error();
+}
+
 }  // namespace
 
 void Worker::take_order(std::string_view kind, const json::object& order) {
   if (kind == "log") return ask_log(order);
+  if (kind == "check") return check_parameters(order);
   if (kind == "start") {
     const Result<RunOrder> wanted = run_order(order);
     // An order without a run can have no answer.
@@ -233,6 +248,16 @@ void Worker::stop(RunningCommand& running, Status why) {
   running.stopped = std::move(why);
   running.kill_at = clock_.now() + running.rule->grace;
   running.process.signal(SIGTERM);
+}
+
+void Worker::check_parameters(const json::object& order) {
+  const auto request = number_in(order, "request");
+  if (!request) return note_malformed("check", "request");  // Such a question can have no answer.
+  if (checked_.size() >= limits::kCheckAnswers)
+    return link_.blame({StatusCode::ResourceExhausted, "the server asks for too many checks at a time"});
+  const auto allowed = allowed_.find(text_in(order, "command"));
+  checked_.emplace_back(*request, allowed == allowed_.end() ? Status{StatusCode::NotFound, "it has no such command"}
+                                                            : check_of(*allowed->second.rule, order));
 }
 
 void Worker::ask_log(const json::object& order) {

@@ -79,6 +79,7 @@ Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords record
                            reported_ = {};
                            has_left_ = false;
                            questions_.clear();
+                           checked_.clear();
                            malformed_.clear();
                            unstored_.clear();
                            // A server that was started again does not know when the commands began.

@@ -101,6 +101,8 @@ class Worker {
   Status try_start(const RunOrder& order, bool& is_written);
   void stop(RunningCommand& running, Status why);
   void ask_log(const boost::json::object& order);
+  /// Checks parameters of a job that is not stored yet. The next report has the answer.
+  void check_parameters(const boost::json::object& order);
   /// Logs, once for each connection and kind of order, that a member of an order is no number.
   void note_malformed(std::string_view kind, std::string_view member);
 
@@ -128,6 +130,7 @@ class Worker {
   /// For how long a command has run, or ran until now, in milliseconds.
   std::string age_of(std::int64_t begun_ms) const;
   void add_logs(WorkerReport& made, Instant now);
+  void add_checked(WorkerReport& made);
   void report_taken(const boost::json::object& answer);
 
   bool is_over(Instant now) const;
@@ -152,7 +155,8 @@ class Worker {
   std::set<std::int64_t> unstored_;          // Ends that the server received but did not store. Reported again at repeat_at_.
   Instant repeat_at_;
   std::deque<LogQuestion> questions_;
-  std::set<std::string, std::less<>> malformed_;  // Orders, and "unstored", of which this was logged.
+  std::deque<std::pair<std::int64_t, Status>> checked_;  // Answers to checks that are not reported yet, by number of the request.
+  std::set<std::string, std::less<>> malformed_;         // Orders, and "unstored", of which this was logged.
   /// What the report under way says, for its acknowledgement.
   struct Reported {
     std::vector<std::int64_t> started;

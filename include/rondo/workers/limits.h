@@ -29,6 +29,16 @@ inline constexpr std::size_t kWorkerRuns = 256;
 /// `WorkersTest.AWorkerThatConfirmsNothingGetsAFewRunsOnly`.
 inline constexpr std::size_t kWorkerUnconfirmed = 8;
 
+/// Checks of parameters that a worker has not answered. Each may wait in the worker's connection with parameters of 64 KiB.
+/// Reached: another worker is asked, or the job is stored unchecked. Figure: none: the caller gets a warning. Test:
+/// `WorkerChecks.AtTheLimitOfUnansweredChecksAJobIsStoredUnchecked`.
+inline constexpr std::size_t kWorkerChecks = 8;
+
+/// Time in which a worker answers a check of parameters. The watch of the workers ends it, which runs once a second.
+/// Reached: the job is stored unchecked. Figure: none: the caller gets a warning. Test:
+/// `WorkerChecks.AWorkerThatDoesNotAnswerLeavesTheJobUnchecked`.
+inline constexpr Duration kWorkerCheckWait = 2s;
+
 /// Readers of logs that wait for an answer of a worker.
 /// Reached: `job-log` returns ResourceExhausted. Figure: none: the caller gets the error. Test:
 /// `WorkersTest.AtTheLimitOfReadersOneMoreIsRefused`.

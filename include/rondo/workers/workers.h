@@ -10,6 +10,9 @@
 // worker goes before it has got the run, or refuses it, waits for room again and has used no attempt. The protocol, and what it promises
 // against a worker that lies: docs/guide/run-commands.md.
 //
+// Jobs::put_checked() has a worker that offers the command check the parameters of its jobs. Without such a worker, or without its answer,
+// they are stored unchecked.
+//
 // Commands: worker-orders, worker-report, workers, job-log. Scheduler thread only.
 #pragma once
 
@@ -38,6 +41,8 @@ struct WorkersOptions {
   Duration log_wait = limits::kLogWait;
   /// The longest time for which the answer to a worker's report waits until the ends in it are stored.
   Duration stored_wait = limits::kStoredWait;
+  /// The time in which a worker answers a check of parameters.
+  Duration check_wait = limits::kWorkerCheckWait;
   /// A reader that waits for a run without a worker hears after this time for what the run waits, and asks again.
   Duration log_held{1s};
 };

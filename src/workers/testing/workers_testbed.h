@@ -37,6 +37,7 @@ struct PlayedWorker {
   std::vector<json::object> starts;
   std::vector<json::object> stops;
   std::vector<json::object> logs;
+  std::vector<json::object> checks;
   std::vector<json::object> offers;
   std::vector<json::object> refused;
   std::vector<std::string> kinds;  // Of all orders, in their order.
@@ -53,6 +54,7 @@ struct PlayedWorker {
       if (order.contains("offers")) offers.push_back(order.at("offers").as_object());
       if (order.contains("refused")) refused.push_back(order.at("refused").as_object());
       if (order.contains("log")) logs.push_back(order.at("log").as_object());
+      if (order.contains("check")) checks.push_back(order.at("check").as_object());
     });
     if (!ended) over = ended.error();
   }
@@ -60,7 +62,7 @@ struct PlayedWorker {
 
 inline json::array field(std::string_view name, std::string_view value) { return {json::string{name}, json::string{value}}; }
 inline json::array event(std::string_view kind, std::int64_t id, json::array fields = {}, int attempt = 0) {
-  if (kind != "log") fields.push_back(field("attempt", std::to_string(attempt)));
+  if (kind != "log" && kind != "checked") fields.push_back(field("attempt", std::to_string(attempt)));
   return {json::string{kind}, json::string{std::to_string(id)}, "SET", std::move(fields)};
 }
 inline json::array claim(std::int64_t run, std::string_view text) { return field(std::to_string(run), text); }
