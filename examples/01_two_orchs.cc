@@ -35,7 +35,10 @@ class NexthopGroups final : public Orch {
 
 class Routes final : public Orch {
  public:
-  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) { consume("ROUTE", this, &Routes::set, &Routes::remove); }
+  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) {
+    // After a restart the groups come first: see "After a restart".
+    consume("ROUTE", this, &Routes::set, &Routes::remove, {.needs = {kNexthopGroup}});
+  }
   std::size_t installed() const { return fib_.size(); }
 
  private:

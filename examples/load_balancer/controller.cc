@@ -152,7 +152,7 @@ FactOrigin Backends::origin(std::string_view name) const {
 
 // region: pools
 Pools::Pools(Runtime& runtime, const Backends& backends) : Orch(runtime, "pools", Priority::p5), backends_(backends) {
-  consume("POOL", this, &Pools::set, &Pools::remove);
+  consume("POOL", this, &Pools::set, &Pools::remove, {.needs = {kBackend}});
   provide(kPool, [this](std::string_view name) { return !members(name).empty(); });
   observe(kBackend, [this](std::string_view backend, bool) {
     for (auto& [name, pool] : pools_) {
@@ -216,7 +216,7 @@ Outcome Pools::remove(std::string_view name) {
 // region: services
 Services::Services(Runtime& runtime, const Pools& pools, Device& device)
     : Orch(runtime, "services", Priority::p1), pools_(pools), device_(device) {
-  table_ = consume("SERVICE", this, &Services::set, &Services::remove);
+  table_ = consume("SERVICE", this, &Services::set, &Services::remove, {.needs = {kPool}});
   device_.on_room([this] { release(table_); });
 }
 
@@ -228,7 +228,6 @@ Outcome Services::set(std::string_view service, const Fields& fields) {
   }
   const Fact pool{kPool, *name};
   if (holds(pool)) return program(service, pools_.members(*name), Outcome::done_while(pool));
-  if (!knows_pools()) return Outcome::retry_after(50ms, {StatusCode::Unavailable, "the pools are being read"});
   return program(service, {}, Outcome::wait_for(pool));  // It must not stay on the device without a pool.
 }
 
@@ -255,16 +254,6 @@ void Services::submit(Request request, Ticket ticket, const Outcome& success) {
   });
 }
 // endregion
-
-/// After a start with tables on a server, services may arrive before their pools. They stay unchanged on the device until the pools have
-/// arrived.
-bool Services::knows_pools() {
-  if (knows_pools_) return true;
-  knows_pools_ = std::ranges::all_of(runtime().consumers(), [](const ConsumerStats& consumer) {
-    return consumer.table == "SERVICE" || (consumer.caught_up && consumer.queued == 0);
-  });
-  return knows_pools_;
-}
 
 // --- Drainer
 

@@ -103,12 +103,10 @@ class Services final : public rondo::Orch {
   rondo::Outcome remove(std::string_view service);
   rondo::Outcome program(std::string_view service, std::vector<std::string> members, const rondo::Outcome& success);
   void submit(Request request, rondo::Ticket ticket, const rondo::Outcome& success);
-  bool knows_pools();
 
   const Pools& pools_;
   Device& device_;
   rondo::ConsumerHandle table_;
-  bool knows_pools_ = false;
 };
 
 // region: messages

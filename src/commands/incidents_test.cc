@@ -134,6 +134,45 @@ TEST(Incidents, ATableThatItsOrchHoldsForLongWhileRowsWaitIsNamed) {
   EXPECT_EQ(hold_text(in.stats("ROUTE")), "") << "as while a device is full for a moment";
 }
 
+TEST(Incidents, ATableThatWaitsForTheStandingRowsOfAnotherIsNamed) {
+  RuntimeFixture in;
+  in.set("GROUP", "1");
+  OpenOrch& groups = in.add_groups();
+  groups.consume(
+      "GROUP", [](std::string_view, const Fields&) { return Outcome::staged(); }, [](std::string_view) { return Outcome::done(); });
+  in.runtime.add<OpenOrch>("routes").consume(
+      "ROUTE", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); },
+      {.needs = {kGroup}});
+  in.set("ROUTE", "a");
+  in.run_for(3s);
+  EXPECT_EQ(hold_text(in.stats("ROUTE")),
+            "ROUTE takes no changes yet: the standing rows of GROUP come first, since 3 s; rows that wait: 1");
+}
+
+TEST(Incidents, ADeviceThatAnswersNothingForAMinuteIsNamed) {
+  RuntimeFixture in;
+  OpenOrch& orch = in.runtime.add<OpenOrch>("routes");
+  std::vector<Ticket> tickets;
+  orch.consume(
+      "ROUTE",
+      [&](std::string_view, const Fields&) {
+        tickets.push_back(orch.current_ticket());
+        return Outcome::staged();
+      },
+      [](std::string_view) { return Outcome::done(); });
+  for (const char* const key : {"a", "b"}) in.set("ROUTE", key);
+  in.run_for(59s);
+  EXPECT_EQ(unanswered_text(in.stats("ROUTE")), "");
+  orch.settle(tickets.at(0), Outcome::done());
+  in.run_for(59s);
+  EXPECT_EQ(unanswered_text(in.stats("ROUTE")), "") << "one was answered meanwhile";
+  in.run_for(2s);
+  EXPECT_EQ(unanswered_text(in.stats("ROUTE")),
+            "ROUTE: none of the changes that Orch routes has under way was answered for 61 s; under way: 1");
+  orch.settle(tickets.at(1), Outcome::done());
+  EXPECT_EQ(unanswered_text(in.stats("ROUTE")), "");
+}
+
 TEST(Incidents, EachKindHasItsOwnTime) {
   RuntimeFixture in;
   Incidents incidents;

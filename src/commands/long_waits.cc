@@ -18,6 +18,8 @@ namespace {
 constexpr Duration kLongWait = 1min;
 /// An Orch that holds its table because its device is full releases it within this time.
 constexpr Duration kHoldStands = 1s;
+/// A device that answers nothing for this long does not work.
+constexpr Duration kAnswers = 60s;
 /// Bounds the turn of health, however many facts are awaited.
 constexpr std::uint32_t kPlacesLooked = 16 * Runtime::kPlacesOfPage;
 /// A screen has room for more lines than this.
@@ -53,8 +55,18 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
 
 std::string hold_text(const ConsumerStats& table) {
   if (table.held_for < kHoldStands) return {};
+  if (!table.awaits.empty()) {
+    return table.table + " takes no changes yet: the standing rows of " + table.awaits + " come first, since " + span_text(table.held_for) +
+           "; rows that wait: " + std::to_string(table.queued);
+  }
   return table.table + " takes no more changes: Orch " + table.orch + " has held it for " + span_text(table.held_for) +
          " (hold() without release()); rows that wait: " + std::to_string(table.queued);
+}
+
+std::string unanswered_text(const ConsumerStats& table) {
+  if (table.unanswered_for < kAnswers) return {};
+  return table.table + ": none of the changes that Orch " + table.orch + " has under way was answered for " +
+         span_text(table.unanswered_for) + "; under way: " + std::to_string(table.in_flight);
 }
 
 std::string standstill_text(const ConsumerStats& table) {

@@ -19,5 +19,7 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes);
 std::string standstill_text(const ConsumerStats& table);
 /// Reports that an Orch has held its table for longer than a moment while changes wait (ConsumerStats::held_for). Empty otherwise.
 std::string hold_text(const ConsumerStats& table);
+/// Reports that none of a table's staged changes was settled for a minute (ConsumerStats::unanswered_for). Empty otherwise.
+std::string unanswered_text(const ConsumerStats& table);
 
 }  // namespace rondo::commands

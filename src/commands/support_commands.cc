@@ -47,6 +47,7 @@ void command_health(Context& context, Reply reply) {
   for (const ConsumerStats& table : runtime.consumers()) {
     if (troubles.size() >= limits::kAdminPageRows) continue;
     if (const std::string still = standstill_text(table); !still.empty()) troubles.push_back(sentence(still));
+    if (const std::string silent = unanswered_text(table); !silent.empty()) troubles.push_back(sentence(silent));
     if (const std::string held = hold_text(table); !held.empty()) notes.push_back(sentence(held));
     if (table.rejected_rows != 0) {
       troubles.push_back(sentence("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +

@@ -35,6 +35,9 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
+  needs_ = std::move(identity.needs);
+  held_since_ = services_.scheduler.now();
+  first_depth_ = subscription_->depth();
   set_weight(options.weight);
   services_.scheduler.add(*this);
   subscription_->on_ready([this] {
@@ -46,9 +49,38 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
 Consumer::~Consumer() { services_.facts.forget_ledger(ledger_); }
 
 bool Consumer::ready() const {
-  if (held_) return false;
+  if (held_ || !awaited_table().empty()) return false;
   if (ledger_.has_new() || has_again()) return true;
   return ledger_.size() < rows_max_ && !subscription_->empty();
+}
+
+std::string_view Consumer::awaited_table() const {
+  if (needs_.empty()) return {};
+  for (const auto& [table, other] : services_.consumers) {
+    if (std::ranges::find(needs_, other->orch()) != needs_.end() && !other->has_handled_standing_rows()) return table;
+  }
+  return {};
+}
+
+/// A table that is written all the time may never be empty.
+bool Consumer::has_taken_standing_rows() const {
+  const bool is_past_first = subscription_->empty() || stats_.taken >= first_depth_;
+  return subscription_->caught_up() && is_past_first && ledger_.new_rows() == 0;
+}
+
+bool Consumer::has_handled_standing_rows() const {
+  if (standing_rows_handled_ || unsettled_) return standing_rows_handled_;
+  return has_taken_standing_rows() && ledger_.in_flight() == 0;
+}
+
+void Consumer::note_standing_rows() {
+  if (standing_rows_handled_) return;
+  if (!unsettled_ && has_taken_standing_rows()) unsettled_ = ledger_.in_flight();
+  if (unsettled_ != std::size_t{0}) return;
+  standing_rows_handled_ = true;
+  for (const auto& [table, other] : services_.consumers) {
+    if (!other->needs_.empty() && other->ready()) other->wake();
+  }
 }
 
 void Consumer::hold() {
@@ -62,10 +94,14 @@ void Consumer::release() {
 
 Turn Consumer::run(const Budget& budget) {
   Turn turn;
-  if (held_) return turn;
+  if (held_ || !awaited_table().empty()) return turn;
+  needs_.clear();
+  const bool was_idle = ledger_.in_flight() == 0;
   while (turn.items < budget.items && ready() && !step(std::min(step_items_, budget.items - turn.items), budget, turn)) {
   }
+  if (was_idle && ledger_.in_flight() > 0) answered_ = services_.scheduler.now();
   if (is_full()) ++stats_.full_turns;
+  note_standing_rows();
   turn.backlog = ready() ? Backlog::More : Backlog::Empty;
   return turn;
 }
@@ -297,6 +333,9 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
     const Change change{ledger_.op(ticket.row), ledger_.flight(ticket.row)};
     answer(ticket.row, change, outcome);
   }
+  answered_ = services_.scheduler.now();
+  if (unsettled_.value_or(0) > 0) --*unsettled_;
+  note_standing_rows();
   if (ready()) wake();
 }
 
@@ -503,7 +542,10 @@ ConsumerStats Consumer::stats() const {
   if (delayed != 0) stats.first_delay = quoted(ledger_.key(first)) + ": " + std::string{ledger_.why(first)};
   stats.in_flight = ledger_.in_flight();
   if (is_full()) stats.full_at = rows_max_;
-  if (held_ && stats.queued > 0) stats.held_for = std::max(services_.scheduler.clock().now() - held_since_, Duration{1});
+  stats.awaits = awaited_table();
+  if ((held_ || !stats.awaits.empty()) && stats.queued > 0)
+    stats.held_for = std::max(services_.scheduler.clock().now() - held_since_, Duration{1});
+  if (stats.in_flight > 0) stats.unanswered_for = std::max(services_.scheduler.clock().now() - answered_, Duration{1});
   if (!quarantine().ok()) stats.quarantine = quarantine().to_string();
   return stats;
 }

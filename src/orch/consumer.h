@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,12 +35,14 @@ class Consumer final : public Source {
     Observers& observers;
     const OnReject& on_reject;
     Ticket& current;
+    const std::map<std::string, Consumer*, std::less<>>& consumers;  // Of the runtime, by table.
   };
 
   struct Identity {
     std::string table;
     std::string orch;
     Priority priority;
+    std::vector<std::string> needs = {};  // The Orchs of ConsumeOptions::needs.
   };
 
   /// Exactly one of 'handle' and 'handle_batch' is set.
@@ -56,6 +59,8 @@ class Consumer final : public Source {
   void expect_settle(const Ticket& ticket, unsigned step) const noexcept { ledger_.expect_settle(ticket.row, ticket.generation, step); }
   /// See Orch::requeue.
   void requeue(std::string_view key);
+  /// The table whose standing rows come first (ConsumeOptions::needs); empty if this one may begin.
+  std::string_view awaited_table() const;
   void hold();
   bool is_held() const noexcept { return held_; }
   void release();
@@ -90,6 +95,11 @@ class Consumer final : public Source {
 
  private:
   bool ready() const;
+  /// The standing rows were given to the handler, and those that it had staged then were settled.
+  bool has_handled_standing_rows() const;
+  bool has_taken_standing_rows() const;
+  /// Wakes the consumers that wait for has_handled_standing_rows().
+  void note_standing_rows();
   void take(std::size_t max);
   /// Takes, gathers and handles up to 'max' items as a part of 'turn'. Returns true if the turn is over.
   bool step(std::uint32_t max, const Budget& budget, Turn& turn);
@@ -156,6 +166,12 @@ class Consumer final : public Source {
   Batch batch_{*this};
   ConsumerStats stats_;
   Rejections rejections_;
+  std::vector<std::string> needs_;  // The Orchs whose standing rows come first; empty from the first row on.
+  std::optional<std::size_t>
+      unsettled_;  // Once the standing rows were given to the handler: how many staged changes must still be settled.
+  bool standing_rows_handled_ = false;
+  std::size_t first_depth_ = 0;  // Changes that waited in the table when this was made: they count as standing rows.
+  Instant answered_;             // When a staged change was settled, or the first one staged.
 };
 
 }  // namespace rondo

@@ -93,6 +93,20 @@ std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind
   return nullptr;
 }
 
+/// The Orchs of ConsumeOptions::needs, without this one.
+std::vector<std::string> Orch::providers_of(std::string_view table, std::span<const FactKind> kinds) {
+  std::vector<std::string> providers;
+  for (const FactKind kind : kinds) {
+    std::string provider = runtime_.parts_->facts.provider(kind);
+    if (provider.empty()) {
+      refuse({StatusCode::FailedPrecondition, "table " + quoted(table) + " needs facts of the kind " + quoted(kind.name()) +
+                                                  ", which no Orch provides yet: add their provider first"});
+    }
+    if (provider != name_) providers.push_back(std::move(provider));
+  }
+  return providers;
+}
+
 Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                              const ConsumeOptions& options) {
   Runtime::Parts& shared = *runtime_.parts_;
@@ -113,8 +127,9 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   const bool is_refused = subscription == nullptr;
   if (is_refused) subscription = std::make_unique<NoSubscription>();
   auto consumer = std::make_unique<Consumer>(
-      Consumer::Identity{std::string{table}, name_, priority}, options, std::move(subscription), std::move(handle), std::move(handle_batch),
-      Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject, shared.current});
+      Consumer::Identity{std::string{table}, name_, priority, providers_of(table, options.needs)}, options, std::move(subscription),
+      std::move(handle), std::move(handle_batch),
+      Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject, shared.current, shared.consumers});
   Consumer& reference = *consumer;
   if (!is_refused) shared.consumers.emplace(std::string{table}, &reference);
   parts_->consumers.push_back(std::move(consumer));

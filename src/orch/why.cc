@@ -59,6 +59,8 @@ void look_up_fetched(WhyLink& link, const Consumer& consumer, std::string_view w
   add_note(link,
            worker.empty() ? "its consumer has not taken it yet" : "it waits for worker " + quoted(worker) + ", which has not taken it yet");
   if (consumer.is_held()) add_note(link, "Orch " + quoted(consumer.orch()) + " holds the table");
+  if (const std::string_view first = consumer.awaited_table(); !first.empty())
+    add_note(link, "the standing rows of " + std::string{first} + " come first");
 }
 
 /// Fills in the state of link.key in the consumer of link.table.

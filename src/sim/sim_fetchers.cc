@@ -64,8 +64,10 @@ void SimFetcher::arrive() {
   fetching_ = false;
   if (far_ == nullptr) return;
   const bool was_empty = empty();
+  const bool was_behind = !caught_up();
   fetched(*far_);
   if (was_empty) notify();
+  if (was_behind && caught_up() && wake_) wake_();  // Also if there was no row: others may wait for the end of the standing rows.
   if (!far_->empty()) fetch();
 }
 

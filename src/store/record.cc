@@ -15,6 +15,7 @@
 
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
+#include "store/field_views.h"
 
 namespace rondo {
 
@@ -174,6 +175,8 @@ Record Record::make(std::string_view key, std::span<const Field> fields, std::st
   for (const Field& field : fields) filler.field(field);
   return Record{block};
 }
+
+Record Record::make(std::string_view key, FieldList fields) { return make(key, views_of(fields)); }
 
 Record Record::merged(const Record& older, const Record& newer) {
   if (!older) return newer;

@@ -158,6 +158,13 @@ TEST(RecordMerge, EqualsAPlainModelForAnyNumberOfFields) {
   }
 }
 
+TEST(Record, FieldsOfACallOwnTemporaryStrings) {
+  const std::string name(100, 'n');
+  const std::string value(100, 'v');
+  const FieldList fields = {{name, std::string{value}}, {std::string{name}, "1"}, Field{"b", value}};
+  EXPECT_THAT(all(Record::make("k", fields)), ElementsAre(Field{name, value}, Field{name, "1"}, Field{"b", value}));
+}
+
 TEST(RecordDistinct, KeepsTheLastOfEachNameWhereItStands) {
   const Record record = Record::make("k", {{"a", "1"}, {"b", "1"}, {"a", "2"}, {"c", "1"}, {"b", "2"}});
   EXPECT_THAT(all(record.with_distinct_names()), ElementsAre(Field{"a", "2"}, Field{"c", "1"}, Field{"b", "2"}));

@@ -7,6 +7,7 @@
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
 #include "rondo/store/store.h"
+#include "store/field_views.h"
 #include "store/keyed_rows.h"
 #include "store/table_rules.h"
 #include "store/watched_view.h"
@@ -363,6 +364,8 @@ TableView::TableView(Scheduler& scheduler, Store& store, std::string table, Tabl
 TableView::~TableView() = default;
 
 Status TableView::set(Record row) { return parts_->set(row); }
+Status TableView::set(std::string_view key, FieldList fields) { return set(key, views_of(fields)); }
+
 Status TableView::set(std::string_view key, std::span<const Field> fields) {
   if (Status bad = check_record(key, fields); !bad.ok()) return bad;
   return parts_->set(Record::make(key, fields));

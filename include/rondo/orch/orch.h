@@ -57,6 +57,11 @@ struct ConsumeOptions {
   Rows rows = Rows::Whole;
   /// False: the handler does not receive the rows that exist when the Orch is made. For an Orch that keeps its rows beyond the process.
   bool standing_rows = true;
+  /// Kinds of facts that the handler needs: it gets no row before the Orch that provides them has handled the rows of its tables that
+  /// existed when it was made. So a restart does not look like the loss of everything that a row depends on: a handler that removes what
+  /// it has made where a fact does not hold would take it all out of service. Refused for a kind that no Orch provides yet, so add the
+  /// provider first; a provider on another thread is not waited for.
+  std::vector<FactKind> needs = {};
   /// A Set replaces the Delete of its key that has not run: the handler gets the Set alone and changes the row in one step. This holds for
   /// a Delete that is queued or waits for facts, and with whole rows also for one behind a change in flight. A Delete that waits for a time
   /// stays, because part of it may be done. For handlers that take a Set's fields as the whole (sonic-swss: "a SET removes a stuck DEL").
@@ -191,6 +196,7 @@ class Orch {
   /// Called once, when the constructor has returned and the Orch belongs to the runtime.
   virtual void on_added() {}
   Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job);
+  std::vector<std::string> providers_of(std::string_view table, std::span<const FactKind> kinds);
   Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                          const ConsumeOptions& options);
   std::unique_ptr<Subscription> open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority);

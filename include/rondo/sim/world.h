@@ -105,7 +105,7 @@ class World {
   /// A client of the process writes a row until the store has confirmed it: writes that were refused, failed, unknown or lost in a crash
   /// are written again, as whole rows. Declares a Staged table if it is unknown.
   void set(std::string_view table, std::string_view key, std::span<const Field> fields);
-  void set(std::string_view table, std::string_view key, FieldList fields) { set(table, key, fields_of(fields)); }
+  void set(std::string_view table, std::string_view key, FieldList fields);
   void remove(std::string_view table, std::string_view key);
   /// Whether all writes of the row so far are confirmed.
   bool is_confirmed(std::string_view table, std::string_view key);

@@ -13,14 +13,10 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "rondo/base/result.h"
 
 namespace rondo {
-
-/// The fields of one call, such as {{"mtu", std::to_string(mtu)}}: temporary strings live until the call returns.
-using FieldList = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
 /// A view of a name and a value, whose bytes must outlive it. It cannot be made from a temporary std::string, which is a compile
 /// error: keep the string in a variable.
@@ -30,20 +26,38 @@ struct Field {
   template <typename Name, typename Value,
             typename = std::enable_if_t<std::is_same_v<const Name, const std::string> || std::is_same_v<const Value, const std::string>>>
   Field(Name&&, Value&&) = delete;
-  /// Also an element of a FieldList.
-  constexpr operator FieldList::value_type() const noexcept { return {name, value}; }  // NOLINT(google-explicit-constructor)
 
   std::string_view name;
   std::string_view value;
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-/// Views of the fields of a call, valid as long as these.
-inline std::vector<Field> fields_of(FieldList list) {
-  std::vector<Field> fields;
-  for (const auto& [name, value] : list) fields.emplace_back(name, value);
-  return fields;
-}
+/// A field in the braces of a call, such as set("swp1", {{"mtu", std::to_string(mtu)}}). It owns what is given as a temporary
+/// std::string, and views the rest.
+class FieldArgument {
+ public:
+  template <typename Name, typename Value,
+            typename = std::enable_if_t<std::is_convertible_v<Name, std::string_view> && std::is_convertible_v<Value, std::string_view>>>
+  FieldArgument(Name&& name, Value&& value)
+      : name_(kept(std::forward<Name>(name), owned_name_)), value_(kept(std::forward<Value>(value), owned_value_)) {}
+  FieldArgument(const Field& field) noexcept : name_(field.name), value_(field.value) {}  // NOLINT(google-explicit-constructor)
+  FieldArgument(const FieldArgument&) = delete;
+  FieldArgument& operator=(const FieldArgument&) = delete;
+
+  Field field() const noexcept { return {name_, value_}; }
+
+ private:
+  template <typename Text>
+  static std::string_view kept(Text&& text, std::string& owned) {
+    if constexpr (std::is_same_v<Text, std::string>) return owned = std::move(text);
+    return text;
+  }
+  std::string owned_name_;
+  std::string owned_value_;
+  std::string_view name_;
+  std::string_view value_;
+};
+using FieldList = std::initializer_list<FieldArgument>;
 
 class Record;
 
@@ -117,7 +131,7 @@ class Record {
   Record() noexcept = default;
   /// One allocation. 'verb' is only for events of a Channel or Queue (see ChangeOp::Event). Sizes must be within the limits (check_record).
   static Record make(std::string_view key, std::span<const Field> fields, std::string_view verb = {});
-  static Record make(std::string_view key, FieldList fields) { return make(key, fields_of(fields)); }
+  static Record make(std::string_view key, FieldList fields);
   /// 'older' overlaid with 'newer': a field of both takes the newer value and moves behind the unchanged older ones (sonic-swss addToSync
   /// order). The key is that of 'newer'. One allocation, or none if one side has all fields of the result.
   static Record merged(const Record& older, const Record& newer);

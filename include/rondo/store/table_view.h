@@ -77,7 +77,7 @@ class TableView {
   /// errors of Store::write(); the view is then unchanged.
   Status set(Record row);
   Status set(std::string_view key, std::span<const Field> fields);
-  Status set(std::string_view key, FieldList fields) { return set(key, fields_of(fields)); }
+  Status set(std::string_view key, FieldList fields);
   Status remove(std::string_view key);
   /// Number of rows in the view.
   std::size_t size() const noexcept;

@@ -75,7 +75,7 @@ class ZmqTable {
   /// InvalidArgument for an empty key or name of a field, and for sizes beyond limits or beyond a frame. If a field is named twice, the
   /// last value counts. O(bytes); 0.1 us for a small entry while the peer keeps up.
   Status set(std::string_view key, std::span<const Field> fields);
-  Status set(std::string_view key, FieldList fields) { return set(key, fields_of(fields)); }
+  Status set(std::string_view key, FieldList fields);
   Status remove(std::string_view key);
   /// InvalidArgument for an Event.
   Status write(const Change& change);

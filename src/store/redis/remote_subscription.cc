@@ -19,7 +19,10 @@ void Link::call(std::string_view name, const std::function<void()>& function) co
 
 void RemoteSubscription::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each) {
   auto guarded = [end = weak_from_this(), asked = generation_, on_reply = std::move(on_reply)](const Reply& reply, const Status&) {
-    if (const std::shared_ptr<RemoteSubscription> self = end.lock(); self != nullptr && self->generation_ == asked) on_reply(reply);
+    if (const std::shared_ptr<RemoteSubscription> self = end.lock(); self != nullptr && self->generation_ == asked) {
+      on_reply(reply);
+      self->note_caught_up();
+    }
   };
   if (each) {
     link_.commands.expect_each(answers, shape, std::move(guarded));

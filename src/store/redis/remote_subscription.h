@@ -110,6 +110,10 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
   void notify() const {
     if (wake_ && has_news()) wake_();
   }
+  /// Wakes the consumer once when the last standing row was read, also if none waits: others may wait for that.
+  void note_caught_up() {
+    if (!std::exchange(was_caught_up_, was_caught_up_ || caught_up()) && was_caught_up_ && wake_) wake_();
+  }
   /// Call this when the turn is over: go_on() is called in the next turn.
   void continue_next_turn() {
     link_.unfinished.push_back(weak_from_this());
@@ -133,6 +137,7 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
   std::uint64_t generation_ = 0;
   std::set<std::string, std::less<>> other_types_;  // Keys of rows that are no hashes.
   bool open_ = false;
+  bool was_caught_up_ = false;
 };
 
 /// The row in the answer to an HGETALL (or the same from a script). Returns no record if there are no fields. The field that marks an empty

@@ -102,6 +102,7 @@ void WatchedSubscription::compare() {
   bool ended = view_.end_read(kCompared);
   while (!ended && !link().commands.turn_is_over()) ended = view_.end_read(kCompared);
   if (!had_news) notify();
+  note_caught_up();
   if (!ended) return continue_next_turn();
   scanning_ = comparing_ = false;
   if (again_) return resync();
