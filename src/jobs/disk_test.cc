@@ -145,6 +145,19 @@ TEST_F(JobsOnFullDiskLinux, NothingFiresUntilThereIsRoomAndThenNoInstantIsMissin
   expect_nothing_is_missing();
 }
 
+TEST_F(JobsOnFullDiskLinux, HealthNamesACallThatFailedAlthoughNothingIsDue) {
+  start();
+  ASSERT_TRUE(jobs->health().ok());
+  fill();
+  const std::vector<JobEdit> edits{{.job = {.name = "manual", .handler = "note", .note = std::string(1000, 'x')}}};
+  const auto put = [&] { return answer<std::vector<StoredJob>>([&](auto done) { jobs->put_all(edits, false, done); }); };
+  ASSERT_TRUE(becomes([&] { return !put().has_value(); }));
+  EXPECT_THAT(jobs->health().to_string(), AllOf(HasSubstr("a call failed within the last minute"), HasSubstr("full"), HasSubstr(path())));
+  free();
+  ASSERT_TRUE(put().has_value());
+  EXPECT_TRUE(jobs->health().ok()) << jobs->health().to_string();
+}
+
 TEST_F(JobsOnFullDiskLinux, AProcessThatCannotStartOnItSaysWhyAndStartsWhenThereIsRoom) {
   start_often();
   close();

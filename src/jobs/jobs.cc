@@ -289,6 +289,7 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
           for (const std::string& name : names) parts_->not_stored.insert_or_assign(name, stored.error());
         }
         if (stored && !is_dry) {
+          parts_->call_status = {};
           for (std::size_t i = 0; i < stored->size(); ++i) {
             parts_->not_stored.erase(names[i]);
             if (running[i] == JobEdit::Running::Stopped) parts_->end_runs_of_stopped((*stored)[i].id);
@@ -573,27 +574,6 @@ bool Jobs::repeat_end(JobCall& call) {
 const JobsStats& Jobs::stats() const {
   parts_->expect_here("stats");
   return parts_->stats;
-}
-Status Jobs::health() const {
-  parts_->expect_here("health");
-  if (!parts_->was_started) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
-  if (!parts_->plan_status.ok()) return parts_->plan_status;
-  if (!parts_->ends_status.ok()) return parts_->ends_status;
-  if (!parts_->not_stored.empty()) {
-    const auto& [name, why] = *parts_->not_stored.begin();
-    return why.with_context("job '" + name + "' is not as it was defined, define it again");
-  }
-  if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};
-  if (const LiveRun* const stuck = parts_->stuck_run(); stuck != nullptr) {
-    const std::string pool = stuck->runs_in ? ", and keeps a thread of its pool" : "";
-    return {StatusCode::FailedPrecondition, "the handler of run " + key_of(stuck->run) + " was asked to stop more than a minute ago (" +
-                                                stuck->verdict_note + "). It still runs" + pool};
-  }
-  if (const StoredJob* const job = parts_->handlerless_job(); job != nullptr) {
-    return {StatusCode::FailedPrecondition,
-            "job '" + job->job.name + "' is started, and this program has no handler '" + job->job.handler + "': its runs fail"};
-  }
-  return {};
 }
 
 }  // namespace rondo::jobs

@@ -341,6 +341,10 @@ struct Jobs::Parts {
   void call_done(const Done<T>& done, std::type_identity_t<Result<T>> result) {
     CallsWithin marks(*this, "done", store.answered());
     const CallOut mark(*this);
+    if (!result && result.error().code() == StatusCode::Unavailable) {
+      call_status = result.error();
+      call_failed = runtime.scheduler().now();
+    }
     if (!done && !result && !calls.is_replayed())
       runtime.report_reject("jobs", Change::event("call", "jobs", {}), result.error().with_context("a call of Jobs without 'done' failed"));
     done ? done(std::move(result)) : marks.repeat();
@@ -434,8 +438,10 @@ struct Jobs::Parts {
   std::optional<std::string> replan_after;           // The next page to replan begins behind this name; empty: none.
   bool is_replanning = false;
   Instant last_zones;
-  Status plan_status;            // Of the last cycle, or of taking up what an earlier process left.
-  Status ends_status;            // Of the last attempt to store ends.
+  Status plan_status;  // Of the last cycle, or of taking up what an earlier process left.
+  Status ends_status;  // Of the last attempt to store ends.
+  Status call_status;  // Of the last call that the store could not carry out, until something is written; and when that was.
+  Instant call_failed;
   std::string planning_trouble;  // Why a job could not be planned.
   Instant last_forget;
   JobsStats stats;

@@ -1,4 +1,4 @@
-// parts.h: what the live runs do at present, for people.
+// parts.h: what the live runs do at present, and what is wrong, for people.
 #include <algorithm>
 #include <iterator>
 
@@ -158,6 +158,33 @@ RowInPlane Jobs::Parts::row_state(std::string_view key) {
   RunActivity activity = activity_of(*live);
   const bool is_planned = activity.stage == RunActivity::Stage::Planned;
   return {is_planned ? PlaneState::Waiting : PlaneState::Pending, std::move(activity.text)};
+}
+
+Status Jobs::health() const {
+  parts_->expect_here("health");
+  if (!parts_->was_started) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
+  if (!parts_->plan_status.ok()) return parts_->plan_status;
+  if (!parts_->ends_status.ok()) return parts_->ends_status;
+  // The planner reads, which a full disk permits.
+  constexpr Duration kCallStands = 60s;
+  if (!parts_->call_status.ok() && parts_->runtime.scheduler().now() < parts_->call_failed + kCallStands) {
+    return parts_->call_status.with_context("a call failed within the last minute");
+  }
+  if (!parts_->not_stored.empty()) {
+    const auto& [name, why] = *parts_->not_stored.begin();
+    return why.with_context("job '" + name + "' is not as it was defined, define it again");
+  }
+  if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};
+  if (const LiveRun* const stuck = parts_->stuck_run(); stuck != nullptr) {
+    const std::string pool = stuck->runs_in ? ", and keeps a thread of its pool" : "";
+    return {StatusCode::FailedPrecondition, "the handler of run " + key_of(stuck->run) + " was asked to stop more than a minute ago (" +
+                                                stuck->verdict_note + "). It still runs" + pool};
+  }
+  if (const StoredJob* const job = parts_->handlerless_job(); job != nullptr) {
+    return {StatusCode::FailedPrecondition,
+            "job '" + job->job.name + "' is started, and this program has no handler '" + job->job.handler + "': its runs fail"};
+  }
+  return {};
 }
 
 }  // namespace rondo::jobs

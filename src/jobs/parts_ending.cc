@@ -305,6 +305,7 @@ void Jobs::Parts::submit_ends(std::vector<Ending> endings, std::function<void(Re
 
 void Jobs::Parts::ends_stored(const Status& status) {
   ends_status = status;
+  if (status.ok()) call_status = {};
   std::vector<Ending> stored = std::exchange(storing, {});
   std::vector<std::int64_t> ended;
   for (const Ending& ending : stored) ended.push_back(ending.end.id);

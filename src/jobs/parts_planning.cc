@@ -344,6 +344,7 @@ void Jobs::Parts::follow(const std::map<std::int64_t, std::string>& page, const 
 
 void Jobs::Parts::planned(Planner::Cycle& found) {
   planning_trouble = found.trouble;
+  if (!found.plans.empty()) call_status = {};  // They were written.
   for (const StoredJob& job : found.jobs) check_handler(job);
   std::unordered_map<std::int64_t, const Job*> children;
   for (const StoredJob& child : found.children) children.emplace(child.id, &child.job);

@@ -21,6 +21,24 @@ namespace {
 std::string cannot_open(const std::string& path) { return "cannot open the journal '" + path + "'"; }
 Status no_regular_file(const std::string& path) { return {StatusCode::InvalidArgument, "the journal '" + path + "' is no regular file"}; }
 
+bool is_zeros(std::string_view begin) {
+  return std::ranges::all_of(begin, [](char byte) { return byte == 0; });
+}
+
+/// With the damaged beginnings of check_begin().
+bool has_mark(std::string_view begin) {
+  const BlockHead head;
+  const std::string_view mark{reinterpret_cast<const char*>(&head.magic), sizeof head.magic};
+  const std::size_t known = std::min(begin.size(), mark.size());
+  return begin.substr(0, known) == mark.substr(0, known) || is_zeros(begin);
+}
+
+bool begins_like_journal(int file) {
+  std::array<char, sizeof(BlockHead)> bytes{};
+  const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
+  return has_mark({bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0))});
+}
+
 /// Returns why 'file' must not be appended to; ok for an empty file and for one that begins like a journal's file. Three damaged
 /// beginnings count as a journal's: a first block damaged behind its mark, a mark that is cut off (the first write did not end), and zeros
 /// in its place (a power failure). Readers continue behind damage, and a daemon must not stay down for it.
@@ -28,15 +46,12 @@ Status check_begin(int file, const std::string& path) {
   std::array<char, sizeof(BlockHead)> bytes{};
   const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
   if (got < 0) return status_from_errno(errno, "cannot read the journal '" + path + "'");
-  BlockHead head;
   const std::string_view begin{bytes.data(), static_cast<std::size_t>(got)};
-  const std::string_view mark{reinterpret_cast<const char*>(&head.magic), sizeof head.magic};
-  const std::size_t known = std::min(begin.size(), mark.size());
-  const bool zeros = std::ranges::all_of(begin, [](char byte) { return byte == 0; });
-  if (begin.substr(0, known) != mark.substr(0, known) && !zeros)
+  if (!has_mark(begin))
     return {StatusCode::InvalidArgument,
             "the file '" + path + "' is no journal, nothing is appended to it: name another one, or move it away"};
-  if (zeros || begin.size() < offsetof(BlockHead, version) + sizeof head.version) return {};
+  BlockHead head;
+  if (is_zeros(begin) || begin.size() < offsetof(BlockHead, version) + sizeof head.version) return {};
   std::memcpy(&head, begin.data(), begin.size());
   if (head.version == kVersion) return {};
   return {StatusCode::InvalidArgument, "the journal '" + path + "' is of version " + std::to_string(head.version) + ", and only version " +
@@ -72,6 +87,19 @@ Status check_file(const std::string& path) {
   if (!file) return {};
   if (!size_of(file.get())) return no_regular_file(path);
   return check_begin(file.get(), path);
+}
+
+Status check_older(const std::string& path, unsigned files) {
+  for (unsigned number = 1; number <= files; ++number) {
+    const std::string older = path + "." + std::to_string(number);
+    struct stat found {};
+    if (::lstat(older.c_str(), &found) != 0) continue;
+    const UniqueFd file{::open(older.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
+    if (S_ISREG(found.st_mode) && (!file || begins_like_journal(file.get()))) continue;
+    return {StatusCode::InvalidArgument, "'" + older + "' is no journal, and the journal '" + path +
+                                             "' would rename it and then remove it: name another journal, or move it away"};
+  }
+  return {};
 }
 
 bool is_at(int fd, const std::string& path) noexcept {

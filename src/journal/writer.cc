@@ -189,6 +189,7 @@ Status Writer::begin() {
     const std::lock_guard lock(mutex_);
     if (begun_) return {};
   }
+  if (Status foreign = check_older(options_.file, options_.files); !foreign.ok()) return foreign;
   Result<UniqueFd> file = open_locked(options_.file);
   if (!file) return file.error();
   {
@@ -410,6 +411,7 @@ void Writer::follow_name() {
 /// Renames FILE to FILE.1, FILE.1 to FILE.2, and so on; the oldest is removed. The lock stays with the renamed file and ends when the next
 /// file is open.
 Status Writer::rename_files() const {
+  if (Status foreign = check_older(options_.file, options_.files); !foreign.ok()) return foreign;
   const auto name = [this](unsigned number) { return number == 0 ? options_.file : options_.file + "." + std::to_string(number); };
   if (options_.files == 0 && ::unlink(options_.file.c_str()) != 0) {
     return status_from_errno(errno, "cannot remove the journal '" + options_.file + "'");

@@ -72,22 +72,30 @@ class StartCheck {
     if (const Status bad = check_content(); !bad.ok()) complain(setting, std::string{bad.message()});
   }
 
-  /// The journal, the jobs and the tables of one URL each lock and rewrite their file.
+  /// The journal, the jobs and the tables of one URL each lock and rewrite their file, and those that they make beside it.
   void check_own_files() {
     std::vector<std::pair<std::string, std::string>> files;
-    const auto add = [&](const std::string& setting, const std::string& file) {
+    const auto is_new = [&](const std::string& setting, const std::string& file) {
       for (const auto& [other, same] : files) {
         if (other.substr(0, other.find('.')) == setting.substr(0, setting.find('.')) || !is_same_file(file, same)) continue;
-        return complain(setting, "is the file of " + other + ", '" + same + "', too: each of them needs a file of its own");
+        complain(setting, "is the file of " + other + ", '" + same + "', too: each of them needs a file of its own");
+        return false;
       }
       files.emplace_back(setting, file);
+      return true;
     };
-    if (!config_.journal_file.empty()) add("journal.file", config_.journal_file);
-    if (const auto file = table_file(config_.store.url)) add("store.url", *file);
+    const auto add_database = [&](const std::string& setting, const std::string& file) {
+      for (const char* const end : {"", "-wal", "-shm", "-journal", "-lock"}) {
+        if (!is_new(setting, file + end)) return;
+      }
+    };
+    for (unsigned number = 0; !config_.journal_file.empty() && number <= config_.journal_files; ++number)
+      files.emplace_back("journal.file", config_.journal_file + (number == 0 ? "" : "." + std::to_string(number)));
+    if (const auto file = table_file(config_.store.url)) add_database("store.url", *file);
     for (const StoreGroup& group : config_.store_groups) {
-      if (const auto file = table_file(group.place.url)) add("store.group.url", *file);
+      if (const auto file = table_file(group.place.url)) add_database("store.group.url", *file);
     }
-    if (config_.jobs.enabled) add("jobs.file", config_.jobs.file);
+    if (config_.jobs.enabled) add_database("jobs.file", config_.jobs.file);
   }
 
   /// Also of files that are not there yet, and through links.
@@ -102,7 +110,11 @@ class StartCheck {
 
   void check_journal() {
     const std::string& file = config_.journal_file;
-    if (!file.empty()) check_file("journal.file", file, [&file] { return journal::check_file(file); });
+    if (!file.empty())
+      check_file("journal.file", file, [&] {
+        const Status older = journal::check_older(file, config_.journal_files);
+        return older.ok() ? journal::check_file(file) : older;
+      });
   }
 
   void check_jobs() {

@@ -260,6 +260,10 @@ TEST_F(CheckConfig, TheJournalTheTablesAndTheJobsAreThreeFiles) {
   EXPECT_THAT(log_text(), of("jobs.file", "store.url"));
   EXPECT_EQ(with("two", "one", "../" + std::filesystem::path{file("one")}.parent_path().filename().string() + "/one"), 78);
   EXPECT_THAT(log_text(), of("jobs.file", "journal.file"));
+  EXPECT_EQ(with("two", "one", "one.4"), 78) << "the oldest file of the journal";
+  EXPECT_THAT(log_text(), HasSubstr("error: jobs.file: is the file of journal.file, '" + file("one.4") + "', too"));
+  EXPECT_EQ(with("two", "one", "two-wal"), 78) << "SQLite's log";
+  EXPECT_THAT(log_text(), HasSubstr("error: jobs.file: is the file of store.url, '" + file("two-wal") + "', too"));
   EXPECT_EQ(with("link", "one", "three"), 78) << "a link to it";
   EXPECT_THAT(log_text(), of("store.url", "journal.file"));
 }
