@@ -21,8 +21,9 @@ void note(bool written) {
 }
 
 /// The length of a line feed, tab or color of ours at the beginning of 'text', which passes although terminals interpret it; 0: none.
-std::size_t length_of_ours(std::string_view text) {
+std::size_t length_of_ours(std::string_view text, bool has_colors) {
   if (text.starts_with('\n') || text.starts_with('\t')) return 1;
+  if (!has_colors) return 0;
   for (const std::string_view color : {kBold, kDim, kPlain}) {
     if (text.starts_with(color)) return color.size();
   }
@@ -30,14 +31,14 @@ std::size_t length_of_ours(std::string_view text) {
 }
 
 /// Copies safe pieces and our own sequences, and escapes unsafe bytes.
-std::string shown(std::string_view text) {
+std::string shown(std::string_view text, bool has_colors) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t safe = safe_length(text);
     out.append(text.substr(0, safe));
     text.remove_prefix(safe);
-    const std::size_t ours = length_of_ours(text);
+    const std::size_t ours = length_of_ours(text, has_colors);
     out.append(ours != 0 ? std::string{text.substr(0, ours)} : visible_text(text.substr(0, 1)));
     text.remove_prefix(std::min(text.size(), std::max<std::size_t>(ours, 1)));
   }
@@ -46,10 +47,10 @@ std::string shown(std::string_view text) {
 
 }  // namespace
 
-void print(std::string_view text) { print_bytes(shown(text)); }
+void print(std::string_view text) { print_bytes(shown(text, true)); }
 
 void print_error(std::string_view text) {
-  const std::string safe = shown(text);
+  const std::string safe = shown(text, false);  // An error has no colors; it may repeat a word of the command line.
   std::fwrite(safe.data(), 1, safe.size(), stderr);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "output/json_text.h"
+#include "output/print.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -37,6 +38,13 @@ TEST(JsonText, CharactersThatATerminalExecutesAreEscaped) {
   const std::string printed = json_text(json::object{{"a\xc2\x85", json::array{json::string{text}}}});
   EXPECT_EQ(printed, "{\"a\\u0085\":[\"\\u001b \\u007f \\u009b \\u202e \\udb40\\udc01 \xc3\xa4 \\\\ \\\"\"]}");
   EXPECT_EQ(json::parse(printed).at("a\xc2\x85").at(0).as_string(), text);
+}
+
+/// An error may repeat a word of the command line.
+TEST(Print, AnErrorHasNoColorsAlsoNotOurOwn) {
+  testing::internal::CaptureStderr();
+  print_error("no field 'a\x1b[1mb'\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "no field 'a\\x1b[1mb'\n");
 }
 
 TEST(Render, RowsAreAlignedWithAHeader) {
