@@ -18,6 +18,8 @@ namespace {
 
 /// How often the server checks whether a resend has ended, and tries again to write what the store refused.
 constexpr Duration kLook = 100ms;
+/// A resend that named no stale route for so many times ServerOptions::quiet is over, although messages arrive.
+constexpr int kUnnamed = 10;
 /// How long a session lasts at least before the server ends it, so that zebra sends everything again.
 constexpr Duration kResendPause = 60s;
 /// How often the server compares the tables that zebra has named with their VRFs.
@@ -299,7 +301,8 @@ void Server::begin_session(UniqueFd socket, std::string peer) {
   session_ = std::move(socket);
   peer_ = std::move(peer);
   since_ = last_check_ = scheduler_.now();
-  quiet_for_ = {};
+  quiet_for_ = unnamed_for_ = {};
+  stale_before_ = 0;
   messages_ = 0;
   ++sessions_;
   reader_.clear();
@@ -500,8 +503,12 @@ bool Server::may_sweep(const BookFigures& figures) {
 /// Whether the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A look that is
 /// late adds at most kLook, because what arrived while this process was stopped or busy is not read yet.
 bool Server::is_quiet(Instant now) {
-  quiet_for_ += std::min(now - std::exchange(last_check_, now), kLook);
-  if (!session_ || messages_ == 0 || quiet_for_ < options_.quiet || reader_.partial() > 0 || book_.has_unwritten()) return false;
+  const Duration passed = std::min(now - std::exchange(last_check_, now), kLook);
+  quiet_for_ += passed;
+  unnamed_for_ += passed;
+  if (const std::size_t stale = book_.stale(); std::exchange(stale_before_, stale) != stale) unnamed_for_ = {};
+  const bool is_over = quiet_for_ >= options_.quiet || unnamed_for_ >= kUnnamed * options_.quiet;
+  if (!session_ || messages_ == 0 || !is_over || reader_.partial() > 0 || book_.has_unwritten()) return false;
   int unread = 0;
   return ::ioctl(session_.get(), FIONREAD, &unread) != 0 || unread == 0;
 }

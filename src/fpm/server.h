@@ -7,10 +7,10 @@
 // stays in the book, where it merges and where a later change can go first (write_order.h).
 // What the book left out at a limit, zebra must send again: when there is room, the server ends the session, at most once a minute. The
 // same happens when a table that zebra has named gets a VRF, or another one, a few seconds after the resend. Resync: zebra sends everything
-// after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, the server removes the routes that the
-// session did not name, if 'may_delete' permits. A session is not quiet while bytes arrive, while a frame is incomplete, and while this
-// process does not run. After a restart of zebra its routing protocols connect to it later than zebra to the
-// server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
+// after it connects, without an end mark. When a session has been quiet for ServerOptions::quiet, or has named no stale route for ten times
+// as long (BGP may never be quiet), the server removes the routes that the session did not name, if 'may_delete' permits. A session is not
+// quiet while bytes arrive, while a frame is incomplete, and while this process does not run. After a restart of zebra its routing
+// protocols connect to it later than zebra to the server, so routes of a protocol that has sent none yet stay for ServerOptions::silence.
 // Rows: after each resend, and ServerOptions::compare after the last comparison, the server reads all rows, a page at a time. The book
 // repeats each write whose row differs. It also repeats a write that the store accepts and then refuses: after kFirstRepeat, and each time
 // after twice the time before.
@@ -191,7 +191,9 @@ class Server final : public Source {
   std::string peer_;
   std::string last_end_;
   Instant since_;
-  Duration quiet_for_{0};  // Since bytes arrived last.
+  Duration quiet_for_{0};         // Since bytes arrived last.
+  Duration unnamed_for_{0};       // Since a stale route was named last.
+  std::size_t stale_before_ = 0;  // At the last look.
   Instant last_check_;
   Instant next_vrf_check_;
   Instant retry_at_;  // The store refused a write: when to try again.

@@ -190,6 +190,22 @@ TEST_F(FpmServerInAResend, AResendThatDoesNotEndIsLateAfterTheSilence) {
   EXPECT_EQ(routes(), 2U) << "nothing is removed";
 }
 
+/// A router with live BGP is never quiet.
+TEST_F(FpmServerInAResend, ATrickleOfChangesDoesNotKeepAStaleRoute) {
+  clock_.ahead = 60s;  // From here on the scheduler does not sleep: the reactor would sleep by the real clock.
+  const auto change = [this] {
+    send(second_, one_route("10.1.0.0/16"));
+    clock_.ahead += 50ms;
+    scheduler_.run_until_idle();
+  };
+  for (int i = 0; i < 10; ++i) change();
+  EXPECT_EQ(resync(), Resync::Receiving) << "it is longer than 'quiet'";
+  EXPECT_EQ(server_->figures().book.stale, 1U);
+  for (int i = 0; i < 1000 && server_->figures().book.stale != 0; ++i) change();
+  EXPECT_EQ(server_->figures().book.stale, 0U);
+  EXPECT_EQ(routes(), 1U);
+}
+
 TEST_F(FpmServerInAResend, AStallOfThisProcessDoesNotEndTheResend) {
   clock_.ahead = 60s;  // From here on the scheduler does not sleep: the reactor would sleep by the real clock.
   const auto spins_until = [this](const std::function<bool()>& done) {

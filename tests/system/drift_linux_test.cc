@@ -277,6 +277,22 @@ TEST_F(DriftOnLinux, TheRouteToASubnetThatOthersDeleteIsMadeAgain) {
   }
 }
 
+/// The kernel reports the new route only.
+TEST_F(DriftOnLinux, TheRouteToASubnetThatOthersReplaceIsMadeAgainBesideTheirs) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  static_cast<void>(call("verify", {}));
+  for (const Subnet& one : {kSubnet4, kSubnet6}) {
+    const std::string metric = one.metric.starts_with("metric") ? " metric 256" : "";
+    const std::string theirs = std::string{one.subnet} + " dev swp2 proto static" + metric;
+    ASSERT_TRUE(lab->ip("route replace " + theirs));
+    EXPECT_TRUE(becomes([&] { return has_route(*lab, one); })) << one.subnet;
+    ASSERT_TRUE(lab->ip("route del " + theirs));
+    EXPECT_TRUE(has_route(*lab, one)) << one.subnet;
+  }
+  EXPECT_TRUE(becomes([&] { return lines() == wanted; }));
+}
+
 /// The kernel has more routes than rondod would search.
 TEST_F(DriftOnLinux, TheRouteToASubnetThatOthersDeleteIsBackWithoutAnAudit) {
   start_with_rows("audit_s = 0\n");

@@ -300,6 +300,23 @@ std::optional<std::pair<IfIndex, Prefix>> decode_subnet_route(const Message& mes
   return std::pair{route->device, route->subnet};
 }
 
+std::optional<Prefix> decode_replaced_subnet(const Message& message) {
+  const auto header = read_front<rtmsg>(message.payload);
+  if (!header || message.header.nlmsg_type != RTM_NEWROUTE || (message.header.nlmsg_flags & NLM_F_REPLACE) == 0) return std::nullopt;
+  if (header->rtm_protocol == RTPROT_KERNEL || header->rtm_tos != 0) return std::nullopt;
+  std::optional<IpAddress> destination;
+  std::uint32_t metric = 0;
+  AttributeReader attributes = message.attributes(sizeof(rtmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == RTA_DST) destination = to_address(attribute, header->rtm_family);
+    if (attribute.type == RTA_PRIORITY) metric = attribute.as<std::uint32_t>().value_or(0);
+  }
+  if (attributes.is_malformed() || !destination || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
+  constexpr std::uint32_t kMetricOfKernel = 256;
+  if (metric != (destination->is_v6() ? kMetricOfKernel : 0)) return std::nullopt;
+  return Prefix{*destination, header->rtm_dst_len};
+}
+
 std::optional<FdbRecord> decode_fdb(const Message& message) {
   const auto header = read_front<ndmsg>(message.payload);
   if (!header || header->ndm_family != AF_BRIDGE || header->ndm_ifindex <= 0) return std::nullopt;

@@ -50,6 +50,8 @@ std::optional<DeviceRoute> decode_device_route(const Message& message);
 /// The device and the subnet of a route that the kernel makes for an address, or deleted. Not the deletion of an IPv4 route with a metric,
 /// which an order with AddressSet::subnet_metric made: the next order replaces it.
 std::optional<std::pair<IfIndex, Prefix>> decode_subnet_route(const Message& message);
+/// The prefix of another program's route that replaced one with the metric which the kernel gives its routes to subnets.
+std::optional<Prefix> decode_replaced_subnet(const Message& message);
 /// An entry of a bridge's forwarding database. Neither static nor learned nor external: an address of the bridge or of one of its ports.
 struct FdbRecord {
   IfIndex bridge;

@@ -3,6 +3,8 @@
 
 #include <linux/rtnetlink.h>
 
+#include <algorithm>
+
 #include "dataplane/netlink/decode.h"
 #include "rondo/dataplane/limits.h"
 
@@ -21,9 +23,14 @@ void SubnetRoutes::follow(bool followed) {
 }
 
 std::optional<SubnetRoutes::Subnet> SubnetRoutes::notice(const Message& message) {
+  const std::lock_guard lock(mutex_);
+  const std::optional<Subnet> lost = replaced(message);
+  return lost ? lost : deleted(message);
+}
+
+std::optional<SubnetRoutes::Subnet> SubnetRoutes::deleted(const Message& message) {
   std::optional<Subnet> subnet = decode_subnet_route(message);
   if (!subnet || is_host(subnet->second)) return std::nullopt;
-  const std::lock_guard lock(mutex_);
   if (message.header.nlmsg_type == RTM_NEWROUTE) {
     lost_.erase(*subnet);
     return std::nullopt;
@@ -34,6 +41,15 @@ std::optional<SubnetRoutes::Subnet> SubnetRoutes::notice(const Message& message)
     known_ = false;
   }
   return subnet;
+}
+
+std::optional<SubnetRoutes::Subnet> SubnetRoutes::replaced(const Message& message) {
+  const std::optional<Prefix> prefix = decode_replaced_subnet(message);
+  if (!prefix) return std::nullopt;
+  const auto of_port = std::ranges::find(subnets_, *prefix, &Subnet::second);
+  if (of_port == subnets_.end()) return std::nullopt;
+  lost_.insert(*of_port);
+  return *of_port;
 }
 
 void SubnetRoutes::notice_gap() {
@@ -52,6 +68,7 @@ Status SubnetRoutes::note(std::vector<AddressEntry>& entries, bool may_read, con
     for (const Subnet& subnet : *present) lost_.erase(subnet);
     known_ = followed_;
   }
+  subnets_ = subnets;
   // A subnet without an address has no route and needs none.
   std::erase_if(lost_, [&](const Subnet& subnet) { return !subnets.contains(subnet); });
   for (AddressEntry& entry : entries) {

@@ -23,7 +23,8 @@ class SubnetRoutes {
 
   /// A monitor delivers the notifications from now on, or does not do so any more.
   void follow(bool followed);
-  /// Takes a notification. Returns the subnet if its route was deleted.
+  /// Takes a notification. Returns the subnet if its route was deleted, or replaced by that of another program, of which the kernel
+  /// reports the new route only. A route of another table, or beside that of the kernel, may be taken for such a one.
   std::optional<Subnet> notice(const Message& message);
   /// Notifications were lost.
   void notice_gap();
@@ -34,7 +35,11 @@ class SubnetRoutes {
   Status note(std::vector<AddressEntry>& entries, bool may_read, const Read& read);
 
  private:
+  std::optional<Subnet> deleted(const Message& message);
+  std::optional<Subnet> replaced(const Message& message);
+
   std::mutex mutex_;
+  std::set<Subnet> subnets_;  // At the last call of note().
   std::set<Subnet> lost_;
   bool followed_ = false;
   bool known_ = false;  // The routes were read while a monitor followed them, and it has reported all changes since.

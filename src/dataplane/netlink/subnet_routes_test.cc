@@ -20,14 +20,14 @@ class SubnetRoutesTest : public ::testing::Test {
 
   /// The notification of 10.'second'.'third'.0/24, with a metric unless that is 0.
   Message notification(std::uint16_t type, std::uint8_t second, std::uint8_t third, std::uint32_t metric = 0,
-                       std::uint8_t protocol = RTPROT_KERNEL) {
+                       std::uint8_t protocol = RTPROT_KERNEL, std::uint16_t flags = 0) {
     MessageWriter writer{buffer_};
     rtmsg header{};
     header.rtm_family = AF_INET;
     header.rtm_dst_len = 24;
     header.rtm_type = RTN_UNICAST;
     header.rtm_protocol = protocol;
-    writer.begin(type, 0, 0, header);
+    writer.begin(type, flags, 0, header);
     writer.attribute(RTA_DST, std::array<std::uint8_t, 4>{10, second, third, 0});
     writer.attribute(RTA_OIF, kPort.value());
     if (metric != 0) writer.attribute(RTA_PRIORITY, metric);
@@ -79,6 +79,22 @@ TEST_F(SubnetRoutesTest, ARouteOfAnotherProgramAndOneThatAnOrderMadeInPassingDoN
   EXPECT_FALSE(routes_.notice(notification(RTM_DELROUTE, 0, 0, 1)));
   EXPECT_FALSE(routes_.notice(notification(RTM_DELROUTE, 0, 0, 0, RTPROT_STATIC)));
   EXPECT_TRUE(has_route());
+}
+
+TEST_F(SubnetRoutesTest, ARouteThatAnotherProgramPutInItsPlaceIsALoss) {
+  routes_.follow(true);
+  EXPECT_TRUE(has_route());
+  const auto replaced = [this](std::uint8_t third, std::uint32_t metric) {
+    return notification(RTM_NEWROUTE, 0, third, metric, RTPROT_BOOT, NLM_F_REPLACE);
+  };
+  EXPECT_FALSE(routes_.notice(replaced(1, 0))) << "no address has this subnet";
+  EXPECT_FALSE(routes_.notice(replaced(0, 20))) << "beside that of the kernel";
+  EXPECT_TRUE(has_route());
+  EXPECT_EQ(routes_.notice(replaced(0, 0)), (Subnet{kPort, Prefix::parse("10.0.0.0/24").value()}));
+  EXPECT_FALSE(has_route());
+  EXPECT_FALSE(routes_.notice(notification(RTM_NEWROUTE, 0, 0)));
+  EXPECT_TRUE(has_route());
+  EXPECT_EQ(reads_, 1);
 }
 
 TEST_F(SubnetRoutesTest, AfterAGapTheRoutesAreReadAgainIfTheyAreFew) {
