@@ -380,6 +380,13 @@ std::vector<AddressEntry> Reconciler::known_addresses() const {
   return entries;
 }
 
+std::vector<NeighborEntry> Reconciler::known_neighbors() const {
+  std::vector<NeighborEntry> entries;
+  if (known_ == nullptr) return entries;
+  for (const auto& [place, neighbor] : known_->neighbors) entries.push_back({IfIndex{place.first}, place.second, neighbor.mac});
+  return entries;
+}
+
 void Reconciler::distrust() noexcept { trusts_.store(false, std::memory_order_relaxed); }
 
 void Reconciler::link_event(const LinkEvent& event) {

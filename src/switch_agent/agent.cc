@@ -15,6 +15,7 @@
 
 #include "base/counted.h"
 #include "journal/recorder.h"
+#include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/plain_names.h"
 #include "switch_agent/priorities.h"
@@ -32,8 +33,18 @@ constexpr unsigned kQuietPolls = 5;
 constexpr unsigned kPollsForRows = 3;
 /// So long they wait at most: with a hold, a resend of zebra or many routes under way, the quiet checks may come much later.
 constexpr Duration kWaitForRows = 60s;
-/// Under this name the journal has the numbers of the ports that had an address.
-constexpr std::string_view kAddressedNote = "agent.addressed";
+/// Under this name the journal has the numbers of the ports that an earlier run used as interfaces.
+constexpr std::string_view kInterfacesNote = "agent.addressed";
+/// "1" under this name in the journal: standing rows of interfaces and LAG members came before new members of LAGs and VLANs.
+constexpr std::string_view kStandingNote = "agent.standing";
+/// How often the agent checks whether those rows are handled. Members wait for this, so it is short.
+constexpr Duration kMembersLook = 10ms;
+/// This many checks in a row must find them handled: the row of a device that was just made is tried again after kEventRetry.
+constexpr unsigned kMembersPolls = 3;
+static_assert((kMembersPolls - 1) * kMembersLook > kEventRetry);
+/// The tables whose rows decide which port an interface has, and which one a LAG has.
+constexpr std::array<std::string_view, 3> kInterfaceTables{"VRF_TABLE", "LAG_TABLE", "INTF_TABLE"};
+constexpr std::array<std::string_view, 1> kLagMemberTables{"LAG_MEMBER_TABLE"};
 /// Routes deleted per check: making their orders takes well below a millisecond of one turn.
 constexpr std::size_t kUnwantedOfLook = 8192;
 
@@ -69,8 +80,10 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       row_states_(runtime,
                   {ports_, lags_, lag_members_, vlans_, vlan_members_, fdb_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
+      standing_timer_("standing rows", kInterfaces, [this] { look_at_standing_rows(); }),
       safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
+  runtime.scheduler().add(standing_timer_);
   runtime.explain(kNeighbor, [this](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, neighbor_words(key)}; });
   ports_.on_name_left([this](const std::string& port, IfIndex device) { clear_device(port, device); });
   interfaces_.on_address_gone([this](const IpAddress& address) {
@@ -137,6 +150,7 @@ Status Agent::start() {
   if (found > 0) begin_restart();
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
+  await_standing_rows();
   begin_audits();
   if (found == 0) {
     end_restart();
@@ -146,21 +160,26 @@ Status Agent::start() {
   return {};
 }
 
-/// Notes the ports that have an address, because a replay needs them for the same decisions.
+/// Notes the ports that the data plane shows in use as interfaces, because a replay needs them for the same decisions. A port may have no
+/// address: neighbours and next hops with link-local addresses need none.
 void Agent::begin_restart() {
   std::set<IfIndex> ports;
   std::string noted;
   if (options_.restart != nullptr) {
-    noted = options_.restart->note(kAddressedNote);
+    noted = options_.restart->note(kInterfacesNote);
     std::istringstream numbers{noted};
     for (std::uint32_t number = 0; numbers >> number;) ports.insert(IfIndex{number});
   } else {
     for (const AddressEntry& entry : reconciler_.known_addresses()) {
       if (entry.ours || !is_link_local(entry.address.address)) ports.insert(entry.port);
     }
+    for (const NeighborEntry& entry : reconciler_.known_neighbors()) ports.insert(entry.port);
+    for (const NexthopEntry& entry : reconciler_.known_nexthops()) {
+      if (entry.port) ports.insert(entry.port);
+    }
     for (const IfIndex port : ports) noted.append(noted.empty() ? "" : " ").append(std::to_string(port.value()));
   }
-  if (journal_ != nullptr && !noted.empty()) journal_->note(kAddressedNote, noted);
+  if (journal_ != nullptr && !noted.empty()) journal_->note(kInterfacesNote, noted);
   port_ids_.begin_restart(std::move(ports));
   note_set_up(options_.on_set_up);
 }
@@ -175,6 +194,37 @@ void Agent::note_set_up(const std::function<void(std::string_view port)>& handle
   ports_.on_set_up(handler);
   lags_.on_set_up(handler);
   vlans_.on_set_up(handler);
+}
+
+/// Tables take turns, so without this the order of turns would decide between standing rows for one port.
+void Agent::await_standing_rows() {
+  const bool waits = options_.restart != nullptr ? !options_.restart->note(kStandingNote).empty()
+                                                 : !are_handled(kInterfaceTables) || !are_handled(kLagMemberTables);
+  if (!waits) return;
+  if (journal_ != nullptr) journal_->note(kStandingNote, "1");
+  interfaces_.await_standing_rows();
+  standing_timer_.arm_every(kMembersLook, started_ + kMembersLook);
+}
+
+/// The rows of interfaces come first, and then those of LAG members. A table may be written all the time, so the wait is bounded.
+void Agent::look_at_standing_rows() {
+  const bool are_interfaces = !interfaces_.has_standing_rows(kInterfaceRows);
+  const std::span<const std::string_view> tables =
+      are_interfaces ? std::span<const std::string_view>{kLagMemberTables} : std::span<const std::string_view>{kInterfaceTables};
+  const bool is_quiet = options_.restart != nullptr ? options_.restart->rows_are_handled() : are_handled(tables);
+  if (journal_ != nullptr) journal_->restart_look(is_quiet);
+  members_polls_ = is_quiet ? members_polls_ + 1 : 0;
+  if (members_polls_ < kMembersPolls && runtime_.scheduler().now() - started_ < kWaitForRows) return;
+  members_polls_ = 0;
+  interfaces_.standing_rows_end(are_interfaces ? kLagMemberRows : kInterfaceRows);
+  if (are_interfaces) standing_timer_.disarm();
+}
+
+/// True when every row that these tables had at the start has been handled, and no order for one is under way.
+bool Agent::are_handled(std::span<const std::string_view> tables) const {
+  return std::ranges::all_of(runtime_.consumers(), [tables](const ConsumerStats& stats) {
+    return std::ranges::find(tables, stats.table) == tables.end() || (stats.caught_up && stats.queued == 0 && stats.in_flight == 0);
+  });
 }
 
 void Agent::look_at_restart() {
@@ -205,7 +255,7 @@ bool Agent::rows_have_come() {
 
 /// True when no order is under way and every row is programmed, refused or parked.
 bool Agent::rows_are_handled() const {
-  if (programmer_.in_flight() > 0) return false;
+  if (programmer_.in_flight() > 0 || interfaces_.has_standing_rows(kLagMemberRows)) return false;
   return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
 }
 

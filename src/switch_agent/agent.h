@@ -139,6 +139,9 @@ class Agent {
   void begin_restart();
   void restore_settings(const std::string& name);
   void note_set_up(const std::function<void(std::string_view port)>& handler);
+  void await_standing_rows();
+  void look_at_standing_rows();
+  bool are_handled(std::span<const std::string_view> tables) const;
   void look_at_restart();
   void audit_while_waiting();
   bool rows_have_come();
@@ -182,11 +185,13 @@ class Agent {
   std::unique_ptr<Source> object_monitor_;
   std::function<std::string(std::string_view key)> unresolved_words_;
   TimerSource restart_timer_;
+  TimerSource standing_timer_;
   SafetyStop safety_;
   std::map<IfIndex, std::string> renamed_;  // Devices of ours that have lost the name, with the name.
   Instant started_;
   unsigned quiet_polls_ = 0;
   unsigned waiting_polls_ = 0;
+  unsigned members_polls_ = 0;
   bool is_allowed_ = false;  // The agent may delete objects that no row asks for.
   bool restarted_ = false;
 };

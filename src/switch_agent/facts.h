@@ -30,6 +30,8 @@ inline constexpr FactKind kRestartOver{
     "restart-over"};  // kDataPlane      interfaces      everything that an earlier run left is in use or deleted
 inline constexpr FactKind kRowsCome{
     "rows-come"};  // kDataPlane      interfaces      the rows that an earlier run had programmed have come and are handled
+inline constexpr FactKind kStandingRows{
+    "standing-rows"};  // kInterfaceRows|kLagMemberRows  interfaces  the rows that the table had at the start are handled
 inline constexpr FactKind kNeighborsGone{"neighbors-gone"};  // port   neighbors       no neighbour is left on it
 inline constexpr FactKind kNeighbor{"neighbor"};  // port:address    neighbors       its row is applied, also while its port is down
 inline constexpr FactKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
@@ -71,5 +73,9 @@ std::string with_port(std::string_view name, std::string_view port);
 
 /// The key of kRestartOver: the only data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";
+
+/// The keys of kStandingRows.
+inline constexpr std::string_view kInterfaceRows = "INTF_TABLE";
+inline constexpr std::string_view kLagMemberRows = "LAG_MEMBER_TABLE";
 
 }  // namespace rondo::switch_agent

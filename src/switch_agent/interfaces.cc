@@ -157,6 +157,10 @@ void Interfaces::provide_next() {
   runtime().explain(kNoInterfaceNext, [](std::string_view port) {
     return FactOrigin{"", "", "INTF_TABLE " + std::string{port} + " waits for the port too, and has it before members of LAGs and VLANs"};
   });
+  provide(kStandingRows, [this](std::string_view table) { return !has_standing_rows(table); });
+  runtime().explain(kStandingRows, [](std::string_view table) {
+    return FactOrigin{"", "", "the rows that " + std::string{table} + " had at the start come first"};
+  });
 }
 
 void Interfaces::note_next(const std::string& port, bool waits) {
@@ -319,6 +323,17 @@ void Interfaces::rows_have_come() {
   if (!ids_.awaits_rows()) return;
   ids_.rows_have_come();
   announce({kRowsCome, std::string{kDataPlane}});
+}
+
+void Interfaces::await_standing_rows() {
+  for (const std::string_view table : {kInterfaceRows, kLagMemberRows}) {
+    standing_.insert(table);
+    withdraw({kStandingRows, std::string{table}});
+  }
+}
+
+void Interfaces::standing_rows_end(std::string_view table) {
+  if (standing_.erase(table) != 0) announce({kStandingRows, std::string{table}});
 }
 
 void Interfaces::end_restart() {

@@ -33,6 +33,11 @@ class Interfaces final : public Orch {
   /// Called when the rows of an earlier run have come and are handled. Until then a row waits if it asks for another use of its
   /// port than the data plane shows.
   void rows_have_come();
+  /// Called at a start whose tables have rows. New members of LAGs and VLANs then wait for standing_rows_end(): first of kInterfaceRows,
+  /// then of kLagMemberRows.
+  void await_standing_rows();
+  bool has_standing_rows(std::string_view table) const { return standing_.contains(table); }
+  void standing_rows_end(std::string_view table);
   /// Called at the end of the restart. Until then Deletes of addresses left by an earlier run wait. The kernel drops the neighbours of the
   /// port with the last address of a family, and the row of another address may still arrive.
   void end_restart();
@@ -139,6 +144,7 @@ class Interfaces final : public Orch {
   std::map<std::string, Interface, std::less<>> interfaces_;
   std::set<std::string, std::less<>> next_;                    // Ports without an interface whose row waits for the port alone.
   std::map<std::string, std::size_t, std::less<>> vrf_ports_;  // The number of interfaces in each VRF.
+  std::set<std::string_view> standing_;                        // Keys of kStandingRows that do not hold.
   bool restarted_ = false;
   Spellings spellings_;                           // Spellings of addresses.
   std::set<std::string, std::less<>> ipv6_off_;   // Ports where the kernel refused an IPv6 address because IPv6 is switched off.

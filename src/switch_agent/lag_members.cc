@@ -77,7 +77,10 @@ std::vector<Fact> LagMembers::find_missing(const Place& place) {
   const bool is_new = !members_.contains(place);
   note_next(place, is_new && missing.size() == 1 && missing.front() == Fact{kPort, port});
   if (is_new && !holds({kNoInterfaceNext, port})) missing.push_back({kNoInterfaceNext, port});
-  if (is_new && ids_.is_left_in_another_use(port, {PortIds::Use::Kind::Lag, lag})) missing.push_back({kRowsCome, std::string{kDataPlane}});
+  const PortIds::Use use{PortIds::Use::Kind::Lag, lag};
+  if (is_new && ids_.is_left_in_another_use(port, use)) missing.push_back({kRowsCome, std::string{kDataPlane}});
+  const Fact interfaces_first{kStandingRows, std::string{kInterfaceRows}};
+  if (is_new && !holds(interfaces_first) && !ids_.is_left_in_use(port, use)) missing.push_back(interfaces_first);
   return missing;
 }
 

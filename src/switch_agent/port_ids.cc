@@ -28,11 +28,15 @@ PortIds::Use PortIds::use_of(std::string_view port) const {
     const Device tagged = device(it->second);
     if (tagged.ours && is_vlan_name(name(tagged.master))) return {Use::Kind::Vlan};
   }
-  return {master.vrf_table != 0 || addressed_->contains(id) ? Use::Kind::Interface : Use::Kind::None};
+  return {master.vrf_table != 0 || interfaces_->contains(id) ? Use::Kind::Interface : Use::Kind::None};
+}
+
+bool PortIds::is_left_in_use(std::string_view port, const Use& wanted) const {
+  return interfaces_ && find(port) && use_of(port).kind == wanted.kind && !is_left_in_another_use(port, wanted);
 }
 
 bool PortIds::is_left_in_another_use(std::string_view port, const Use& wanted) const {
-  if (!addressed_ || !find(port)) return false;
+  if (!interfaces_ || !find(port)) return false;
   const Use use = use_of(port);
   if (use.kind == Use::Kind::None) return false;
   return use.kind != wanted.kind || (!use.device.empty() && !wanted.device.empty() && use.device != wanted.device);

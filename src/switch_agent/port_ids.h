@@ -118,14 +118,14 @@ class PortIds {
   void for_each_device_at(const MacAddress& mac, Visit visit) const {
     for (auto it = by_mac_.lower_bound({mac, {}}); it != by_mac_.end() && it->first == mac; ++it) visit(it->second);
   }
-  /// A restart begins: the ports that had an address when the data plane was read.
-  void begin_restart(std::set<IfIndex> addressed) { addressed_ = std::move(addressed); }
+  /// A restart begins. 'interfaces' are the ports that had an address, a neighbour or a next hop when the data plane was read.
+  void begin_restart(std::set<IfIndex> interfaces) { interfaces_ = std::move(interfaces); }
   /// The rows of the earlier run have been handled.
-  void rows_have_come() { addressed_.reset(); }
-  bool awaits_rows() const noexcept { return addressed_.has_value(); }
-  /// A row of this run has the port: the address that an earlier run left decides no more.
+  void rows_have_come() { interfaces_.reset(); }
+  bool awaits_rows() const noexcept { return interfaces_.has_value(); }
+  /// A row of this run has the port: what an earlier run left on it decides no more.
   void claimed(std::string_view port) {
-    if (addressed_) addressed_->erase(find(port));
+    if (interfaces_) interfaces_->erase(find(port));
   }
 
   /// What a port is used for.
@@ -137,6 +137,8 @@ class PortIds {
   /// True if the rows of the earlier run have yet to come, and the data plane shows the port in another use: a row that asks for that use
   /// has the port, whichever comes first. O(log(devices) + 802.1Q devices of the port).
   bool is_left_in_another_use(std::string_view port, const Use& wanted) const;
+  /// True if the rows of the earlier run have yet to come, and the data plane shows the port in this use.
+  bool is_left_in_use(std::string_view port, const Use& wanted) const;
 
   void erase(std::string_view name) {
     if (const auto device = devices_.find(name); device != devices_.end()) {
@@ -197,7 +199,7 @@ class PortIds {
   std::map<std::string, std::uint64_t, std::less<>> up_;
   std::map<std::string, bool, std::less<>> wanted_up_;  // By the names of rows.
   std::uint64_t last_up_ = 0;
-  std::optional<std::set<IfIndex>> addressed_;  // Empty after the restart.
+  std::optional<std::set<IfIndex>> interfaces_;  // Empty after the restart.
 };
 
 }  // namespace rondo::switch_agent

@@ -125,6 +125,10 @@ Outcome VlanMembers::set(std::string_view key, const Fields& fields) {
     if (known == members_.end() && !holds({kind, place.second})) missing.push_back({kind, place.second});
   }
   if (known == members_.end() && ids_.is_left_in_another_use(place.second, use)) missing.push_back({kRowsCome, std::string{kDataPlane}});
+  for (const std::string_view table : {kInterfaceRows, kLagMemberRows}) {
+    Fact first{kStandingRows, std::string{table}};
+    if (known == members_.end() && !holds(first) && !ids_.is_left_in_use(place.second, use)) missing.push_back(std::move(first));
+  }
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
   if (!ids_.find(place.first)) return Outcome::retry_after(kSoon, device_changed(place.first));  // Its end is not announced yet.
   if (known != members_.end() && known->second.device != device) return change_mode(place);

@@ -38,6 +38,8 @@ class Reconciler final : public DataPlane {
   const std::vector<NexthopEntry>& known_nexthops() const noexcept;
   /// The addresses of the dump, also those of other programs. Empty after end(). O(addresses).
   std::vector<AddressEntry> known_addresses() const;
+  /// The neighbours of the dump. Empty after end(). O(neighbours).
+  std::vector<NeighborEntry> known_neighbors() const;
   /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
   /// Call it with each link event, before the order that answers it: distrusts when a usable port becomes unusable or is renamed, also if
