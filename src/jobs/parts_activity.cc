@@ -165,14 +165,14 @@ Status Jobs::health() const {
   if (!parts_->was_started) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
   if (!parts_->plan_status.ok()) return parts_->plan_status;
   if (!parts_->ends_status.ok()) return parts_->ends_status;
+  if (!parts_->not_stored.empty()) {
+    const auto& [name, why] = *parts_->not_stored.begin();
+    return why.with_context("job '" + name + "' is not as it was defined, define it again");
+  }
   // The planner reads, which a full disk permits.
   constexpr Duration kCallStands = 60s;
   if (!parts_->call_status.ok() && parts_->runtime.scheduler().now() < parts_->call_failed + kCallStands) {
     return parts_->call_status.with_context("a call failed within the last minute");
-  }
-  if (!parts_->not_stored.empty()) {
-    const auto& [name, why] = *parts_->not_stored.begin();
-    return why.with_context("job '" + name + "' is not as it was defined, define it again");
   }
   if (!parts_->planning_trouble.empty()) return {StatusCode::FailedPrecondition, parts_->planning_trouble};
   if (const LiveRun* const stuck = parts_->stuck_run(); stuck != nullptr) {

@@ -40,6 +40,11 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   first_depth_ = subscription_->depth();
   set_weight(options.weight);
   services_.scheduler.add(*this);
+  if (needs_.empty()) begin();
+}
+
+void Consumer::begin() {
+  needs_.clear();
   subscription_->on_ready([this] {
     observers_.became_ready();
     wake();
@@ -49,7 +54,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
 Consumer::~Consumer() { services_.facts.forget_ledger(ledger_); }
 
 bool Consumer::ready() const {
-  if (held_ || !awaited_table().empty()) return false;
+  if (held_ || !needs_.empty()) return false;
   if (ledger_.has_new() || has_again()) return true;
   return ledger_.size() < rows_max_ && !subscription_->empty();
 }
@@ -78,9 +83,7 @@ void Consumer::note_standing_rows() {
   if (!unsettled_ && has_taken_standing_rows()) unsettled_ = ledger_.in_flight();
   if (unsettled_ != std::size_t{0}) return;
   standing_rows_handled_ = true;
-  for (const auto& [table, other] : services_.consumers) {
-    if (!other->needs_.empty() && other->ready()) other->wake();
-  }
+  if (services_.standing != nullptr) services_.standing->wake();
 }
 
 void Consumer::hold() {
@@ -94,8 +97,7 @@ void Consumer::release() {
 
 Turn Consumer::run(const Budget& budget) {
   Turn turn;
-  if (held_ || !awaited_table().empty()) return turn;
-  needs_.clear();
+  if (held_ || !needs_.empty()) return turn;
   const bool was_idle = ledger_.in_flight() == 0;
   while (turn.items < budget.items && ready() && !step(std::min(step_items_, budget.items - turn.items), budget, turn)) {
   }

@@ -16,6 +16,7 @@
 #include "orch/ledger.h"
 #include "orch/rejections.h"
 #include "orch/row_observers.h"
+#include "orch/standing_rows.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -36,6 +37,7 @@ class Consumer final : public Source {
     const OnReject& on_reject;
     Ticket& current;
     const std::map<std::string, Consumer*, std::less<>>& consumers;  // Of the runtime, by table.
+    const std::unique_ptr<StandingRows>& standing;                   // Null unless a consumer of the runtime waits, or has waited.
   };
 
   struct Identity {
@@ -61,6 +63,10 @@ class Consumer final : public Source {
   void requeue(std::string_view key);
   /// The table whose standing rows come first (ConsumeOptions::needs); empty if this one may begin.
   std::string_view awaited_table() const;
+  /// True if this consumer has waited for the standing rows of others, and they were handled.
+  bool may_begin() const { return !needs_.empty() && awaited_table().empty(); }
+  /// From now on it takes changes.
+  void begin();
   void hold();
   bool is_held() const noexcept { return held_; }
   void release();
@@ -98,7 +104,7 @@ class Consumer final : public Source {
   /// The standing rows were given to the handler, and those that it had staged then were settled.
   bool has_handled_standing_rows() const;
   bool has_taken_standing_rows() const;
-  /// Wakes the consumers that wait for has_handled_standing_rows().
+  /// Wakes those that wait for has_handled_standing_rows().
   void note_standing_rows();
   void take(std::size_t max);
   /// Takes, gathers and handles up to 'max' items as a part of 'turn'. Returns true if the turn is over.
@@ -166,9 +172,9 @@ class Consumer final : public Source {
   Batch batch_{*this};
   ConsumerStats stats_;
   Rejections rejections_;
-  std::vector<std::string> needs_;  // The Orchs whose standing rows come first; empty from the first row on.
-  std::optional<std::size_t>
-      unsettled_;  // Once the standing rows were given to the handler: how many staged changes must still be settled.
+  std::vector<std::string> needs_;  // The Orchs whose standing rows come first; empty from begin() on.
+  // Once the standing rows were given to the handler: how many staged changes must still be settled.
+  std::optional<std::size_t> unsettled_;
   bool standing_rows_handled_ = false;
   std::size_t first_depth_ = 0;  // Changes that waited in the table when this was made: they count as standing rows.
   Instant answered_;             // When a staged change was settled, or the first one staged.

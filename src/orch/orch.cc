@@ -96,6 +96,7 @@ std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind
 /// The Orchs of ConsumeOptions::needs, without this one.
 std::vector<std::string> Orch::providers_of(std::string_view table, std::span<const FactKind> kinds) {
   std::vector<std::string> providers;
+  if (runtime_.parts_->is_replay) return providers;  // The record has when the table began.
   for (const FactKind kind : kinds) {
     std::string provider = runtime_.parts_->facts.provider(kind);
     if (provider.empty()) {
@@ -126,12 +127,16 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   }
   const bool is_refused = subscription == nullptr;
   if (is_refused) subscription = std::make_unique<NoSubscription>();
-  auto consumer = std::make_unique<Consumer>(
-      Consumer::Identity{std::string{table}, name_, priority, providers_of(table, options.needs)}, options, std::move(subscription),
-      std::move(handle), std::move(handle_batch),
-      Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject, shared.current, shared.consumers});
+  auto consumer = std::make_unique<Consumer>(Consumer::Identity{std::string{table}, name_, priority, providers_of(table, options.needs)},
+                                             options, std::move(subscription), std::move(handle), std::move(handle_batch),
+                                             Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject,
+                                                                shared.current, shared.consumers, shared.standing});
   Consumer& reference = *consumer;
   if (!is_refused) shared.consumers.emplace(std::string{table}, &reference);
+  if (!reference.awaited_table().empty() || reference.may_begin()) {
+    if (shared.standing == nullptr) shared.standing = std::make_unique<StandingRows>(*shared.scheduler, shared.consumers);
+    shared.standing->wake();
+  }
   parts_->consumers.push_back(std::move(consumer));
   return reference;
 }

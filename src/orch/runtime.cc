@@ -33,6 +33,7 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   p.observer = std::move(options.observer);
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   p.elsewhere_threads = options.elsewhere_threads;
+  p.is_replay = options.replayed.turns != nullptr;
   p.scheduler->set_overrides(options.replayed.turns);
   p.executors = std::make_unique<RuntimeExecutors>(options.replayed.executors);
   p.scheduler->set_executor_host(p.executors.get());

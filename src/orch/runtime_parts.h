@@ -20,6 +20,7 @@
 #include "orch/observers.h"
 #include "orch/post_box.h"
 #include "orch/runtime_executors.h"
+#include "orch/standing_rows.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
@@ -76,6 +77,7 @@ struct Runtime::Parts {
   std::set<std::string, std::less<>> written_tables;  // Tables that the store knows.
   Ticket current;                                     // The ticket of the change whose handler is running.
   std::map<std::string, Consumer*, std::less<>> consumers;         // By table.
+  std::unique_ptr<StandingRows> standing;                          // Null until a consumer has ConsumeOptions::needs.
   std::vector<std::pair<FactKind, FactObserver*>> fact_observers;  // Few entries: a linear search is faster than a map.
   std::vector<FactKind> observed;                                  // The kinds that have observers.
   std::map<std::string, std::function<std::vector<FactOrigin>(std::string_view)>, std::less<>> origins;  // By kind of fact.
@@ -102,6 +104,7 @@ struct Runtime::Parts {
   unsigned elsewhere_threads = 1;
   std::unique_ptr<Elsewhere> elsewhere;  // Null until it is first used.
   bool is_ending = false;
+  bool is_replay = false;
 };
 
 /// The message of an assertion: 'call' was made on a wrong thread.

@@ -101,7 +101,7 @@ class Routes final : public Orch {
         timer_("answers", Priority{40}, [this] { answer(); }),
         chores_(runtime.scheduler()) {
     runtime.scheduler().add(timer_);
-    consume_batches("ROUTE", [this](Batch& batch) { apply(batch); }, {.retry_quota = 3, .batch_max = 4});
+    consume_batches("ROUTE", [this](Batch& batch) { apply(batch); }, {.retry_quota = 3, .batch_max = 4, .needs = {kGroup}});
     listen("NEWS", [this](const Change& event) {
       if (event.key() == "bad") throw std::runtime_error("bad news");
       ++events_;
@@ -479,6 +479,56 @@ TEST_F(ReplayTest, AWakeLongAfterTheStartAndACallerBeforeTheFirstTurnComeOutTheS
   const ReplayReport report = (*opened)->run(runtime);
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_GE(report.turns, 6U);
+}
+
+/// Needs the groups, and counts those that it missed.
+class Needy final : public Orch {
+ public:
+  explicit Needy(Runtime& runtime) : Orch(runtime, "needy", Priority{60}) {
+    consume(
+        "NEEDY",
+        [this](std::string_view, const Fields& fields) {
+          const Fact group{kGroup, fields.text_or("group", "")};
+          if (holds(group)) return Outcome::done_while(group);
+          ++missed_;
+          return Outcome::wait_for(group);
+        },
+        [](std::string_view) { return Outcome::done(); }, {.needs = {kGroup}});
+  }
+  int missed() const { return missed_; }
+
+ private:
+  int missed_ = 0;
+};
+
+// The store of a replay does not tell when the standing rows have ended.
+TEST_F(ReplayTest, AStartWithStandingRowsThatOthersNeedComesOutTheSame) {
+  {
+    SimClock clock;
+    SimReactor reactor(clock);
+    RuntimeOptions options{.clock = &clock, .reactor = &reactor};
+    options.observer = std::move(Journal::open({.file = file}, clock).value());
+    Runtime runtime(std::move(options));
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_TRUE(runtime.table("GROUP").set(std::to_string(i), {{"late", "1"}}).ok());
+      ASSERT_TRUE(runtime.table("NEEDY").set(std::to_string(i), {{"group", std::to_string(i)}}).ok());
+    }
+    runtime.add<Groups>();
+    const Needy& needy = runtime.add<Needy>();
+    runtime.run_until_idle();
+    EXPECT_EQ(needy.missed(), 1000) << "each group was tried again later, after which no row of it stands";
+    ASSERT_TRUE(runtime.table("NEEDY").set("more", {{"group", "7"}}).ok());
+    clock.advance(1s);
+    runtime.run_until_idle();
+  }
+  Result<std::unique_ptr<Replay>> opened = Replay::open({file});
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  Runtime runtime((*opened)->runtime_options());
+  runtime.add<Groups>();
+  runtime.add<Needy>();
+  const ReplayReport report = (*opened)->run(runtime);
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+  EXPECT_GT(report.outcomes, 2000U);
 }
 
 // Outcomes that a run of the agent does not have (tests/swarm/replay_test.cc).

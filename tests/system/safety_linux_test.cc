@@ -72,7 +72,7 @@ TEST_F(SafetyOnLinux, WithoutItsFileItDeletesNothingUntilConfirm) {
   start();
   ASSERT_TRUE(becomes([this] { return health().find("rondo confirm") != std::string::npos; })) << health();
   EXPECT_THAT(health(), HasSubstr("held: 400 of 400 objects of what an earlier run left (400 routes) would be deleted"));
-  EXPECT_THAT(log_text(), HasSubstr("error safety stop: nothing is deleted"));
+  EXPECT_THAT(log_text(), HasSubstr("error safety stop: the deletion is held"));
   EXPECT_THAT(health(), Not(HasSubstr("not taken over yet"))) << "the stop is the reason";
   EXPECT_FALSE(has_restarted());
   // Rows are programmed meanwhile.
