@@ -543,6 +543,19 @@ TEST_F(JournalFilesTest, AFileOfOthersBehindItsNameIsNeitherRenamedNorRemoved) {
   EXPECT_THAT(std::string{journal->stats().last_error.message()}, HasSubstr("'" + file(".1") + "' is no journal"));
 }
 
+TEST_F(JournalFilesTest, AnOlderFileThatCannotBeReadIsNotTakenForAJournal) {
+  std::ofstream(file(".1")) << "a letter of another user";
+  ASSERT_EQ(::chmod(directory_.c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(file(".1").c_str(), 0), 0);
+  constexpr uid_t kNobody = 65534;
+  const bool is_root = ::geteuid() == 0;
+  ASSERT_TRUE(!is_root || ::seteuid(kNobody) == 0);
+  const Status checked = journal::check_older(file(), 1);
+  ASSERT_TRUE(!is_root || ::seteuid(0) == 0);
+  EXPECT_EQ(checked.code(), StatusCode::InvalidArgument);
+  EXPECT_THAT(std::string{checked.message()}, HasSubstr("'" + file(".1") + "' is no journal, or cannot be read"));
+}
+
 TEST_F(JournalFilesTest, AFileThatCannotBeRenamedGrowsToTwiceItsSizeAndStatsSayWhy) {
   JournalOptions small = options();
   small.file_bytes = 10'000;

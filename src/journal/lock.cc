@@ -95,8 +95,8 @@ Status check_older(const std::string& path, unsigned files) {
     struct stat found {};
     if (::lstat(older.c_str(), &found) != 0) continue;
     const UniqueFd file{::open(older.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)};
-    if (S_ISREG(found.st_mode) && (!file || begins_like_journal(file.get()))) continue;
-    return {StatusCode::InvalidArgument, "'" + older + "' is no journal, and the journal '" + path +
+    if (S_ISREG(found.st_mode) && file && begins_like_journal(file.get())) continue;
+    return {StatusCode::InvalidArgument, "'" + older + "' is no journal, or cannot be read, and the journal '" + path +
                                              "' would rename it and then remove it: name another journal, or move it away"};
   }
   return {};

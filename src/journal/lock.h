@@ -19,8 +19,8 @@ Result<UniqueFd> open_locked(const std::string& path);
 /// Checks an existing file as open_locked() does: InvalidArgument if it would refuse it. Ok if there is none, or it cannot be read. Changes
 /// nothing and takes no lock.
 Status check_file(const std::string& path);
-/// InvalidArgument if one of path.1 to path.<files> is a file and no journal, of whatever version: a rotation would rename it, and remove
-/// it in the end. Changes nothing and takes no lock.
+/// InvalidArgument if one of path.1 to path.<files> exists and is no journal, of whatever version, or cannot be read: a rotation would
+/// rename it, and remove it in the end. Changes nothing and takes no lock.
 Status check_older(const std::string& path, unsigned files);
 /// True if 'path' leads to the file that 'fd' has open.
 bool is_at(int fd, const std::string& path) noexcept;
