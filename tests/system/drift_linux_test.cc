@@ -11,6 +11,7 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "../agent_lines.h"
@@ -456,10 +457,11 @@ TEST_F(DriftOnLinux, APortRenamedWhileItIsUpLeavesNothingBehindWithoutAnAudit) {
   const auto plane = [&](const char* table, const char* key) {
     return std::string{call("why", {{"table", table}, {"key", key}}).at("chain").at(0).at("plane").as_string()};
   };
-  EXPECT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "20.0.0.0/8") == "withdrawn"; })) << plane("ROUTE_TABLE", "20.0.0.0/8");
-  EXPECT_EQ(plane("NEXTHOP_GROUP_TABLE", "g"), "withdrawn");
-  EXPECT_EQ(plane("NEXTHOP_GROUP_TABLE", "both"), "installed");
-  EXPECT_EQ(plane("ROUTE_TABLE", "22.0.0.0/8"), "installed");
+  for (const auto& [table, key, state] :
+       {std::tuple{"ROUTE_TABLE", "20.0.0.0/8", "withdrawn"}, std::tuple{"NEXTHOP_GROUP_TABLE", "g", "withdrawn"},
+        std::tuple{"NEXTHOP_GROUP_TABLE", "both", "installed"}, std::tuple{"ROUTE_TABLE", "22.0.0.0/8", "installed"}}) {
+    EXPECT_TRUE(becomes([&] { return plane(table, key) == state; })) << table << " " << key << ": " << plane(table, key);
+  }
   EXPECT_EQ(call("verify", {{"table", "NEXTHOP_GROUP_TABLE"}}).at("differences").to_number<int>(), 0);
   EXPECT_EQ(call("verify", {}).at("differences").to_number<int>(), 0);
   ASSERT_TRUE(lab->ip("link set other name swp1"));
