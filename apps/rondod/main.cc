@@ -32,7 +32,6 @@
 #include "rondod/configuration/description.h"
 #include "rondod/configuration/start_check.h"
 #include "rondod/daemon.h"
-#include "switch_agent/plain_names.h"
 
 namespace {
 
@@ -185,7 +184,6 @@ int main(int argc, char** argv) {
   log_options.level = config.log_level;
   rondo::RecentLog kept;
   log_options.copy = [&kept](std::string_view line) { kept.add(line); };
-  log_options.rename = rondo::switch_agent::plain_names;
   rondo::Log log(clock, std::move(log_options));
   if (rondo::Status blocked = rondo::commands::hold_signals(); !blocked.ok()) {
     log.error("cannot start", {{"why", blocked}});

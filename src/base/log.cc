@@ -161,14 +161,13 @@ std::optional<LogLevel> log_level(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-void LogValue::append_to(std::string& line, const LogRename& rename) const {
-  const auto append = [&](std::string_view text) { append_text(line, rename ? rename(text) : std::string{text}); };
+void LogValue::append_to(std::string& line) const {
   switch (kind_) {
-    case Kind::Text: append(text_); return;
+    case Kind::Text: append_text(line, text_); return;
     case Kind::Real: append_number(line, real_); return;
     case Kind::Signed: append_number(line, signed_); return;
     case Kind::Unsigned: append_number(line, unsigned_); return;
-    case Kind::Status: append(status_->to_string()); return;
+    case Kind::Status: append_text(line, status_->to_string()); return;
   }
 }
 
@@ -221,7 +220,7 @@ void Log::Parts::write(LogLevel level, std::string_view message, std::initialize
   line.append(to_string(level)).append(1, ' ').append(message);
   for (const LogPair& pair : pairs) {
     line.append(1, ' ').append(pair.key).append(1, '=');
-    pair.value.append_to(line, options.rename);
+    pair.value.append_to(line);
   }
   if (held_back != 0) {
     line.append(" suppressed=");

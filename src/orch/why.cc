@@ -297,6 +297,20 @@ struct Runtime::WhyWalk {
     add_note(why.chain[index], is_above(why.chain[index]) ? "this way it waits for itself" : "see above for what it waits for");
   }
 
+  /// The origins of 'fact'; where a fact stands for rows, these rows.
+  std::vector<FactOrigin> origins_of(const Fact& fact, std::size_t depth = 0) {
+    std::vector<FactOrigin> all;
+    for (FactOrigin& origin : runtime.origins_anywhere(fact, busy)) {
+      if (!origin.fact || depth == limits::kWhyDepth) {
+        all.push_back(std::move(origin));
+        continue;
+      }
+      std::vector<FactOrigin> rows = origins_of(*origin.fact, depth + 1);
+      all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    }
+    return all;
+  }
+
   /// Adds the rows that could make the fact of 'like' true to 'below', or their notes to 'link' where there is no row.
   void add_origins(WhyLink& link, std::vector<FactOrigin> origins, Next like, std::vector<Next>& below) {
     like.any_of = std::max<std::size_t>(origins.size(), 1);
@@ -361,7 +375,7 @@ struct Runtime::WhyWalk {
         add_note(link, "no Orch provides facts of the kind " + kind);
         kinds += kind;
       }
-      add_origins(link, runtime.origins_anywhere(fact, busy), {{}, index, fact}, below);
+      add_origins(link, origins_of(fact), {{}, index, fact}, below);
     }
     open.insert(open.end(), std::make_move_iterator(below.rbegin()), std::make_move_iterator(below.rend()));
   }

@@ -17,9 +17,9 @@
 #include "journal/recorder.h"
 #include "switch_agent/answer.h"
 #include "switch_agent/facts.h"
-#include "switch_agent/plain_names.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/schema.h"
+#include "switch_agent/without_numbers.h"
 
 namespace rondo::switch_agent {
 
@@ -75,8 +75,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
       vrfs_(runtime.add<Vrfs>(programmer_, port_ids_, vrf_tables_, options_.table)),
       interfaces_(runtime.add<Interfaces>(programmer_, port_ids_, mtu_rows_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
-      nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, number_space(options_.protocol))),
-      routes_(runtime.add<Routes>(programmer_, group_ids_, vrf_tables_, options_.table, options_.retry_quota)),
+      nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, nexthop_sets_, group_ids_, number_space(options_.protocol))),
+      routes_(runtime.add<Routes>(programmer_, nexthop_sets_, group_ids_, vrf_tables_, options_.table, options_.retry_quota)),
       row_states_(runtime,
                   {ports_, lags_, lag_members_, vlans_, vlan_members_, fdb_, vrfs_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),

@@ -27,6 +27,7 @@
 #include "switch_agent/mtu_rows.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
+#include "switch_agent/nexthop_sets.h"
 #include "switch_agent/number_space.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/ports.h"
@@ -168,6 +169,7 @@ class Agent {
   VrfTables vrf_tables_;
   MtuRows mtu_rows_;
   GroupIds group_ids_;
+  NexthopSets nexthop_sets_;
   Ports& ports_;
   Lags& lags_;
   LagMembers& lag_members_;

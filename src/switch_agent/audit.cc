@@ -363,7 +363,7 @@ bool Audit::is_there(const Drift& drift) const {
   if (drift.table == "INTF_TABLE") return parts_.interfaces.state_of(drift.key).state == PlaneState::Installed;
   if (drift.table == "FDB_TABLE") return parts_.fdb.state_of(drift.key).state == PlaneState::Installed;
   if (drift.table == "NEIGH_TABLE") return parts_.neighbors.state_of(drift.key).state == PlaneState::Installed;
-  const FactKind kind = drift.table == "NEXTHOP_SET" ? kNexthopSet : kNexthopGroup;
+  const FactKind kind = drift.table.empty() ? kNextHops : kNexthopGroup;
   return parts_.nexthop_groups.state_of_row(kind, drift.key).state == PlaneState::Installed;
 }
 

@@ -38,12 +38,9 @@ inline constexpr FactKind kNeighborUnused{"neighbor-unused"};  // port:address  
 inline constexpr FactKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  it is in the kernel with at least one member
 inline constexpr FactKind kGroupLeads{
     "group-leads"};  // index port  nexthop-groups  its only next hop is to that device; without a port: all are on ports of other software
-inline constexpr FactKind kNexthopSet{"nexthop-set"};        // set             nexthop-groups  the same, for the next hops that routes name
+inline constexpr FactKind kNextHops{"next-hops"};            // name_of(hops)  nexthop-groups  the same, of the next hops that routes name
 inline constexpr FactKind kGroupUnused{"group-unused"};      // index           routes          no route uses it
-inline constexpr FactKind kSetUnused{"set-unused"};          // set             routes          no route uses it
 inline constexpr FactKind kGroupAccepted{"group-accepted"};  // index  nexthop-groups  the kernel refuses none of its next hops
-inline constexpr FactKind kSetAccepted{"set-accepted"};      // set    nexthop-groups  the same, for the next hops that routes name
-inline constexpr FactKind kSetKnown{"set-known"};            // set             nexthop-groups  it has a NEXTHOP_SET row
 inline constexpr FactKind kRouteSpelling{"route-spelling"};  // prefix        routes      no row has it under another spelling
 inline constexpr FactKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   no row has it under another spelling
 inline constexpr FactKind kAddressSpelling{"address-spelling"};    // port:address/length  interfaces  no row has it under another spelling

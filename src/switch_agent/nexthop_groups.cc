@@ -18,44 +18,42 @@
 
 namespace rondo::switch_agent {
 
-NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, NumberSpace numbers)
+NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, NexthopSets& sets, GroupIds& groups,
+                             NumberSpace numbers)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
       programmer_(programmer),
       ports_(ports),
+      sets_(sets),
       ids_(groups),
       numbers_(numbers),
       patience_timer_("nexthop-groups neighbors", kNexthopGroups, [this] { give_up_expected(); }),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
-  runtime.reserve(kNexthopSetTable, "rondod writes it from the next hops of ROUTE_TABLE; write the routes");
   runtime.scheduler().add(patience_timer_);
   runtime.scheduler().add(retry_timer_);
-  for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
-    consume(
-        table, [this, kind = kind](std::string_view name, const Fields& fields) { return set(kind, name, fields); },
-        [this, kind = kind](std::string_view name) { return remove(kind, name); }, {.set_replaces_delete = true});
-    provide(kind, [this, kind = kind](std::string_view name) {
-      const auto entry = ids_.find(kind, name);
-      return entry && entry->usable;
-    });
-    runtime.explain(kind, [this, table = std::string{table}, kind = kind](std::string_view name) {
-      return FactOrigin{table, std::string{name}, state_of({kind, std::string{name}})};
-    });
-    const FactKind accepted = accepted_kind(kind);
-    provide(accepted, [this, kind = kind](std::string_view name) {
-      const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
-      return it == groups_.end() || !it->second.awaits_kernel;
-    });
-    runtime.explain(accepted, [this, kind = kind](std::string_view name) {
-      return FactOrigin{"", "", state_of({kind, std::string{name}})};
-    });
-  }
+  consume(
+      "NEXTHOP_GROUP_TABLE", [this](std::string_view name, const Fields& fields) { return set(name, fields); },
+      [this](std::string_view name) { return remove(name); }, {.set_replaces_delete = true});
+  provide(kNexthopGroup, [this](std::string_view name) {
+    const auto entry = ids_.find(kNexthopGroup, name);
+    return entry && entry->usable;
+  });
+  runtime.explain(kNexthopGroup, [this](std::string_view name) {
+    return FactOrigin{"NEXTHOP_GROUP_TABLE", std::string{name}, state_of({kNexthopGroup, std::string{name}})};
+  });
+  provide(kGroupAccepted, [this](std::string_view name) {
+    const auto it = groups_.find({std::string{kNexthopGroup.name()}, std::string{name}});
+    return it == groups_.end() || !it->second.awaits_kernel;
+  });
+  runtime.explain(kGroupAccepted, [this](std::string_view name) {
+    return FactOrigin{"", "", state_of({kNexthopGroup, std::string{name}})};
+  });
+  follow_sets();
   provide(kGroupLeads, [this](std::string_view key) {
     const std::size_t blank = key.rfind(' ');
     const auto entry = ids_.find(kNexthopGroup, key.substr(0, blank));
     const std::string_view port = key.substr(blank + 1);
     return entry && (port.empty() ? entry->of_others : entry->device == port);
   });
-  provide(kSetKnown, [this](std::string_view name) { return sets_.contains(name); });
   provide(kNeighborUnused, [this](std::string_view name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
     return !parsed || !is_used(*parsed);
@@ -86,22 +84,14 @@ NexthopGroups::Counts NexthopGroups::counts() const {
 
 // --- rows
 
-Outcome NexthopGroups::set(FactKind kind, std::string_view name, const Fields& fields) {
-  if (kind == kNexthopGroup && fields.contains("nexthop_group")) {
+Outcome NexthopGroups::set(std::string_view name, const Fields& fields) {
+  if (fields.contains("nexthop_group")) {
     return Outcome::reject(Status{StatusCode::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
   }
-  Result<std::vector<Hop>> hops = parse_group(fields);
-  if (kind == kNexthopSet && !(hops && name_of(*hops) == name)) {
-    hops = parse_set_name(name);
-    if (!hops) return Outcome::reject_key(hops.error().with_context("rondod alone writes this table"));
-    repair_set(name, *hops, fields);
-  }
+  const Result<std::vector<Hop>> hops = parse_group(fields);
   if (!hops) return Outcome::reject(hops.error());
-  if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
-  const Fact fact{kind, std::string{name}};
-  const bool of_others = std::ranges::all_of(*hops, [](const Hop& hop) { return is_of_others(hop.port); });
-  set_way(fact, of_others, !of_others && hops->size() == 1 && hops->front().is_to_device() ? hops->front().port : std::string{});
-  if (std::optional<Fact> missing = of_others ? std::nullopt : missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
+  const Fact fact{kNexthopGroup, std::string{name}};
+  if (std::optional<Fact> missing = lacks(fact, *hops)) return Outcome::wait_for(std::move(*missing));
   Group& group = group_at(fact, *hops);
   group.ticket = current_ticket();
   set_members(group, *hops);
@@ -109,23 +99,11 @@ Outcome NexthopGroups::set(FactKind kind, std::string_view name, const Fields& f
   return Outcome::staged();
 }
 
-/// Another program has changed the row. Its routes use the next hops that are in its name, so the row gets these back.
-void NexthopGroups::repair_set(std::string_view name, const std::vector<Hop>& hops, const Fields& fields) {
-  const Record row = set_row(hops);
-  std::string found;
-  const Fields all = row.fields();
-  for (const Field wanted : all) {
-    const auto written = fields.find(wanted.name);
-    if (written == wanted.value) continue;
-    found.append(found.empty() ? "" : ", ").append(written ? "" : "no ").append(wanted.name);
-    if (written) found.append("=").append(*written);
-  }
-  const Change repaired{ChangeOp::Set, row};
-  const Status written = write(kNexthopSetTable, repaired);
-  runtime().report_reject(kNexthopSetTable, repaired,
-                          Status{StatusCode::FailedPrecondition, "another program wrote " + found + " into " + std::string{name} +
-                                                                     ", which rondod alone writes; " +
-                                                                     (written.ok() ? "it is written back" : written.to_string())});
+/// Notes where the group leads, and returns the neighbour that it has to wait for.
+std::optional<Fact> NexthopGroups::lacks(const Fact& fact, const std::vector<Hop>& hops) {
+  const bool of_others = std::ranges::all_of(hops, [](const Hop& hop) { return is_of_others(hop.port); });
+  set_way(fact, of_others, !of_others && hops.size() == 1 && hops.front().is_to_device() ? hops.front().port : std::string{});
+  return of_others ? std::nullopt : missing_neighbor(hops);
 }
 
 NexthopGroups::Group& NexthopGroups::group_at(const Fact& fact, const std::vector<Hop>& hops) {
@@ -178,51 +156,45 @@ void NexthopGroups::release_leaving(Group& group) {
   }
 }
 
-Outcome NexthopGroups::remove(FactKind kind, std::string_view name) {
-  const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
-  if (it == groups_.end()) {
-    forget_set(kind, name);
-    return Outcome::done();
-  }
-  const Fact unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
+Outcome NexthopGroups::remove(std::string_view name) {
+  const auto it = groups_.find({std::string{kNexthopGroup.name()}, std::string{name}});
+  if (it == groups_.end()) return Outcome::done();
+  const Fact unused{kGroupUnused, std::string{name}};
   Group& group = it->second;
   if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
   if (group.asking) return Outcome::retry_after(kSoon, Status{StatusCode::FailedPrecondition, "an order for this group is under way"});
-  // Withdraw the fact before ordering the deletion, so that no route uses the group again.
+  begin_delete(group, current_ticket());
+  return Outcome::staged();
+}
+
+/// Withdraws the fact before it orders the deletion, so that no route uses the group again.
+void NexthopGroups::begin_delete(Group& group, const Ticket& ticket) {
   set_way(group.fact, false, {});
   become_unusable(group);
   count(group, PlaneState::Pending);
   ids_.forget(group.fact);
   group.deleting = true;
   program(programmer_, NexthopDelete{group.id},
-          [this, fact = group.fact, ticket = current_ticket()](const Status& status) { finish_remove(fact, ticket, status); });
-  return Outcome::staged();
-}
-
-void NexthopGroups::forget_set(FactKind kind, std::string_view name) {
-  if (kind != kNexthopSet) return;
-  const auto known = sets_.find(name);
-  if (known == sets_.end()) return;
-  sets_.erase(known);
-  withdraw({kSetKnown, std::string{name}});
+          [this, fact = group.fact, ticket](const Status& status) { finish_remove(fact, ticket, status); });
 }
 
 void NexthopGroups::finish_remove(const Fact& fact, const Ticket& ticket, const Status& status) {
   const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
   RONDO_ASSERT(it != groups_.end());
-  Outcome outcome = outcome_of_delete(status);
+  const Outcome outcome = outcome_of_delete(status);
   if (outcome.kind() == Outcome::Kind::Done) {
     release_leaving(it->second);
     for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
     group_ids_.erase(it->second.id.value());
     ids_.forget(fact);
     groups_.erase(it);
-    forget_set(fact.kind, fact.key);
-  } else if (outcome.kind() == Outcome::Kind::Reject) {
+  } else if (outcome.kind() == Outcome::Kind::Reject || fact.kind == kNextHops) {
     it->second.deleting = false;
     it->second.sure = false;
   }
-  settle(ticket, outcome);
+  if (fact.kind == kNexthopGroup) return settle(ticket, outcome);
+  if (outcome.kind() != Outcome::Kind::Done) return put_off(it->second, status, refused_delay(it->second.refusals.note(status)));
+  if (sets_.find(fact.key) != nullptr) queue_set(fact.key);  // A route wants it again.
 }
 
 // --- next hops
@@ -358,6 +330,7 @@ void NexthopGroups::refresh(Group& group) {
     group.again = true;
     return;
   }
+  if (is_unwanted_set(group)) return begin_delete(group, {});
   std::vector<GroupMember> wanted;
   const Nexthop* coming = nullptr;
   for (const Member& member : group.members) {
@@ -435,7 +408,7 @@ void NexthopGroups::answered(const Fact& fact, const Status& status) {
   } else if (status.ok()) {
     become_usable(group);
     refresh(group);
-  } else if (is_passing(status)) {
+  } else if (is_passing(status) || group.fact.kind == kNextHops) {  // No row could say that it is rejected.
     put_off(group, status, refused_delay(refusals));
   } else {
     tell_accepted(group);
@@ -452,8 +425,8 @@ void NexthopGroups::arrived(Group& group) {
     tell_accepted(group);
     return settle_group(group, Outcome::reject(refused->nexthop->failure));
   }
-  if (!is_usable && coming_member(group) != nullptr) {
-    const Fact accepted{accepted_kind(group.fact.kind), group.fact.key};
+  if (!is_usable && group.fact.kind == kNexthopGroup && coming_member(group) != nullptr) {
+    const Fact accepted{kGroupAccepted, group.fact.key};
     if (!std::exchange(group.awaits_kernel, true)) withdraw(accepted);
     return settle_group(group, Outcome::wait_for(accepted));
   }

@@ -1,8 +1,8 @@
-// NexthopGroups: owns NEXTHOP_GROUP_TABLE and NEXTHOP_SET (the sets that routes with next hops of their own share), and the kernel's
-// next-hop objects behind them. It keeps one shared object per (port, gateway) and one group per row. It stores desired and actual state
-// separately. When a port loses its carrier, the kernel drops its next hops, removes them from their groups, and removes groups that
-// become empty; it sends no events. This Orch computes the same result from the link event and restores the desired objects when the
-// carrier returns. Routes refer to the group's number and are not changed.
+// NexthopGroups: owns NEXTHOP_GROUP_TABLE, the groups of the sets of next hops that routes name themselves (NexthopSets), and the kernel's
+// next-hop objects behind them. It keeps one shared object per (port, gateway), and one group per row and set. It stores desired and
+// actual state separately. When a port loses its carrier, the kernel drops its next hops, removes them from their groups, and removes
+// groups that become empty; it sends no events. This Orch computes the same result from the link event and restores the desired objects
+// when the carrier returns. Routes refer to the group's number and are not changed.
 //
 // Every object has at most one order under way. A change meanwhile sets 'again': after the answer the members are compared anew.
 // The event of a loss may arrive after the answer to an order that was carried out later. Therefore a group that changes all its members
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,19 +26,25 @@
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
+#include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/group_ids.h"
+#include "switch_agent/nexthop_sets.h"
 #include "switch_agent/number_space.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/refusals.h"
 #include "switch_agent/schema.h"
 
+namespace rondo {
+struct FactOrigin;
+}
+
 namespace rondo::switch_agent {
 
 class NexthopGroups final : public Orch {
  public:
-  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, NumberSpace numbers);
+  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, NexthopSets& sets, GroupIds& groups, NumberSpace numbers);
   ~NexthopGroups() override;
 
   struct Counts {
@@ -48,9 +55,9 @@ class NexthopGroups final : public Orch {
     std::uint64_t group_replaces = 0;
   };
   Counts counts() const;
-  /// Returns the state in the data plane of the row of the group 'name'. O(members of the group).
+  /// Returns the state in the data plane of the group 'name' of a row (kNexthopGroup) or a set (kNextHops). O(members of the group).
   RowInPlane state_of_row(FactKind kind, std::string_view name) const;
-  /// Returns the number of rows of groups of 'kind' in each state. O(1).
+  /// Returns the number of groups of 'kind' in each state. O(1).
   PlaneCounts state_counts(FactKind kind) const { return tallies_[tally_of(kind)]; }
   /// Calls 'visit' with each port that has next hops, until it returns false. O(ports * log(next hops)).
   void for_each_port(const std::function<bool(std::string_view port)>& visit) const;
@@ -65,8 +72,9 @@ class NexthopGroups final : public Orch {
     std::string first_unresolved;
   };
   LeftOut left_out() const;
-  /// Neighbours ("port:address") without which groups go on, on ports that are up: their next hops join when they come.
-  const std::set<std::string, std::less<>>& overdue() const noexcept { return overdue_; }
+  /// Calls 'visit' with the neighbours ("port:address") that sets wait for, and with those without which groups go on, on ports that are
+  /// up: their next hops join when they come.
+  void for_each_lacking(const std::function<void(std::string_view neighbor)>& visit) const;
 
   /// Adopts what an earlier run left in the kernel: an equal next hop or group gets the same number. If numbers follow from names, a group
   /// gets the number of its name, whatever its members were. Several groups with the same members each get their own number. Call before
@@ -92,6 +100,7 @@ class NexthopGroups final : public Orch {
 
  private:
   struct Group;
+  class SetQueue;
   /// Compares by number, not by address: orders must be given in the same order in every run.
   struct ById {
     template <class T>
@@ -131,7 +140,7 @@ class NexthopGroups final : public Orch {
     bool again = false;
     bool deleting = false;
     bool made = false;           // As of a Nexthop.
-    bool awaits_kernel = false;  // Its row waits until the kernel accepts a next hop (kGroupAccepted, kSetAccepted).
+    bool awaits_kernel = false;  // Its row waits until the kernel accepts a next hop (kGroupAccepted).
     RefusalCount refusals;       // Of orders for the group itself.
     Instant retry_at;            // Not ordered again by the timer before this time.
     // The state under which it is counted in a tally: Installed, Withdrawn, Refused, or Unknown if not counted.
@@ -139,9 +148,10 @@ class NexthopGroups final : public Orch {
     Ticket ticket;  // The row that waits for this group's first answer; its consumer is null if no row waits.
   };
 
-  Outcome set(FactKind kind, std::string_view name, const Fields& fields);
-  Outcome remove(FactKind kind, std::string_view name);
-  void repair_set(std::string_view name, const std::vector<Hop>& hops, const Fields& fields);
+  Outcome set(std::string_view name, const Fields& fields);
+  Outcome remove(std::string_view name);
+  void begin_delete(Group& group, const Ticket& ticket);
+  std::optional<Fact> lacks(const Fact& fact, const std::vector<Hop>& hops);
   Group& group_at(const Fact& fact, const std::vector<Hop>& hops);
   NexthopId number_of_group(const Fact& fact, const std::vector<Hop>& hops);
   NexthopId take_left(std::uint32_t id);
@@ -175,11 +185,8 @@ class NexthopGroups final : public Orch {
   void become_usable(Group& group);
   void become_unusable(Group& group);
   void settle_group(Group& group, const Outcome& outcome);
-  void forget_set(FactKind kind, std::string_view name);
   void finish_remove(const Fact& fact, const Ticket& ticket, const Status& status);
 
-  /// The fact that the row of a group waits for while the kernel refuses its next hops.
-  static FactKind accepted_kind(FactKind kind);
   const Nexthop* coming_member(const Group& group) const;
   const Status* refusal_of(const Group& group) const;
   void note_not_usable(Group& group);
@@ -197,6 +204,18 @@ class NexthopGroups final : public Orch {
   void forget_what_is_not_lacking();
   void expect(const std::string& neighbor);
   void give_up_expected();
+  /// True if a row or a set waits for the neighbour.
+  bool is_missed(const std::string& neighbor) const;
+  /// The rows and the sets that wait for the neighbour are handled again.
+  void handle_again(const std::string& neighbor);
+
+  void follow_sets();
+  void queue_set(const std::string& name);
+  std::vector<FactOrigin> origins_of_set(std::string_view name) const;
+  void update_set(const std::string& name);
+  void end_wait(const std::string& name);
+  bool is_unwanted_set(const Group& group) const;
+  void handle_sets_again(std::string_view neighbor);
   void neighbor_came(std::string_view name);
   void port_went();
   void carrier(std::string_view port, bool up);
@@ -214,10 +233,10 @@ class NexthopGroups final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ports_;
+  NexthopSets& sets_;
   GroupIds& ids_;
   const NumberSpace numbers_;
   std::map<HopKey, Nexthop> nexthops_;
-  std::set<std::string, std::less<>> sets_;  // The names of all NEXTHOP_SET rows, whether their group is in the kernel or not.
   std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
   std::vector<std::uint32_t> free_nexthop_ids_;
   std::vector<NexthopId> undeleted_;  // Unused objects whose deletion was refused for now.
@@ -228,14 +247,18 @@ class NexthopGroups final : public Orch {
       left_nexthops_;  // Next hops of an earlier run that no row has adopted, by content.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same groups, by number.
-  /// By missing neighbour: the facts of rows that are parked on another neighbour, but for which this one suffices. Some entries may be
-  /// out of date.
+  /// By missing neighbour: the other neighbours that rows and sets wait for, but for which this one suffices. Some entries may be out of
+  /// date.
   std::map<std::string, std::set<std::string>, std::less<>> lacking_;
   std::map<std::string, Instant, std::less<>> expected_;  // Neighbours that rows of several next hops wait for, and since when.
   std::set<std::string, std::less<>> overdue_;            // Those that were expected for kPatience and have not come.
   std::size_t look_through_at_ = 1024;                    // The size at which lacking_ is cleaned.
   std::uint64_t group_replaces_ = 0;
-  std::array<PlaneCounts, 2> tallies_;  // By kind: groups, sets.
+  std::array<PlaneCounts, 2> tallies_;                                      // By kind: groups, sets.
+  std::map<std::string, std::string, std::less<>> set_waits_;               // By name of a set: the neighbour that it waits for.
+  std::map<std::string, std::set<std::string>, std::less<>> waiting_sets_;  // The same by neighbour.
+  std::set<std::string> changed_sets_;                                      // To handle.
+  std::unique_ptr<Source> set_queue_;
   TimerSource patience_timer_;
   TimerSource retry_timer_;
   Instant retry_due_;  // Of the timer, while it is armed.

@@ -28,7 +28,8 @@ const NexthopEntry* find(NexthopLook& look, NexthopId id) {
   return &*it;
 }
 
-std::string table_of(const Fact& fact) { return fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET"; }
+/// No table has the sets of next hops that routes name.
+std::string table_of(const Fact& fact) { return fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : ""; }
 
 }  // namespace
 

@@ -1,9 +1,8 @@
-// The neighbours that rows of next-hop groups wait for, and for how long.
+// The neighbours that next-hop groups wait for, and for how long.
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "orch/ask_again.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "switch_agent/facts.h"
@@ -63,7 +62,7 @@ void NexthopGroups::expect(const std::string& neighbor) {
 void NexthopGroups::give_up_expected() {
   std::erase_if(overdue_, [this](const std::string& name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
-    return parsed && !is_used(*parsed) && !is_awaited({kNeighbor, name});
+    return parsed && !is_used(*parsed) && !is_missed(name);
   });
   const Instant now = runtime().scheduler().now();
   Instant next = Instant::never();
@@ -76,23 +75,21 @@ void NexthopGroups::give_up_expected() {
     const std::string neighbor = it->first;
     it = expected_.erase(it);
     overdue_.insert(neighbor);
-    if (is_awaited({kNeighbor, neighbor})) AskAgain::rows_that_wait_for(*this, {kNeighbor, neighbor});
+    handle_again(neighbor);
   }
   if (next != Instant::never()) patience_timer_.arm_at(next);
 }
 
 void NexthopGroups::forget_what_is_not_lacking() {
   if (lacking_.size() < look_through_at_) return;
-  const auto is_over = [this](const std::string& key) { return !is_awaited({kNeighbor, key}); };
+  const auto is_over = [this](const std::string& key) { return !is_missed(key); };
   std::erase_if(lacking_, [&](const auto& entry) { return is_over(entry.first) && std::ranges::all_of(entry.second, is_over); });
   look_through_at_ = std::max<std::size_t>(1024, 2 * lacking_.size());
 }
 
 /// Called when expected neighbours are no longer expected: the handlers of the rows that wait for one run again.
 void NexthopGroups::port_went() {
-  for (const auto& [neighbor, others] : std::exchange(lacking_, {})) {
-    if (is_awaited({kNeighbor, neighbor})) AskAgain::rows_that_wait_for(*this, {kNeighbor, neighbor});
-  }
+  for (const auto& [neighbor, others] : std::exchange(lacking_, {})) handle_again(neighbor);
 }
 
 /// Called when the kernel has accepted the neighbour.
@@ -102,8 +99,9 @@ void NexthopGroups::neighbor_came(std::string_view name) {
   if (const auto rows = lacking_.find(name); rows != lacking_.end()) {
     const std::set<std::string> parked_on = std::move(rows->second);
     lacking_.erase(rows);
-    for (const std::string& other : parked_on) AskAgain::rows_that_wait_for(*this, {kNeighbor, other});
+    for (const std::string& other : parked_on) handle_again(other);
   }
+  handle_sets_again(name);  // Its announcement queues the rows.
   const Result<NeighborKey> parsed = parse_neighbor_key(name);
   if (!parsed) return;
   for (const bool onlink : {false, true}) {

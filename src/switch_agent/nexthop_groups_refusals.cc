@@ -11,8 +11,6 @@
 
 namespace rondo::switch_agent {
 
-FactKind NexthopGroups::accepted_kind(FactKind kind) { return kind == kNexthopGroup ? kGroupAccepted : kSetAccepted; }
-
 /// Returns a next hop of the group that the kernel has refused although all its facts hold; null if there is none.
 const NexthopGroups::Nexthop* NexthopGroups::coming_member(const Group& group) const {
   const auto member = std::ranges::find_if(
@@ -20,9 +18,12 @@ const NexthopGroups::Nexthop* NexthopGroups::coming_member(const Group& group) c
   return member == group.members.end() ? nullptr : member->nexthop;
 }
 
-/// Why the kernel refuses the group again and again; null if it does not. IPv6 that is switched off is no refusal: the row waits for it.
+/// Why the kernel refuses the group again and again, or that of a set for good; null if it does not. IPv6 that is switched off is no
+/// refusal: the row waits for it.
 const Status* NexthopGroups::refusal_of(const Group& group) const {
   if (group.refusals.is_refused()) return &group.refusals.why();
+  const auto refused = std::ranges::find_if(group.members, [](const Member& m) { return m.nexthop->refused; });
+  if (group.fact.kind == kNextHops && refused != group.members.end()) return &refused->nexthop->failure;
   const Nexthop* const coming = coming_member(group);
   return coming != nullptr && coming->refusals.is_refused() ? &coming->failure : nullptr;
 }
@@ -36,7 +37,7 @@ void NexthopGroups::note_not_usable(Group& group) {
 void NexthopGroups::tell_accepted(Group& group) {
   if (!group.awaits_kernel || (!ids_.at(group.fact).usable && coming_member(group) != nullptr)) return;
   group.awaits_kernel = false;
-  announce({accepted_kind(group.fact.kind), group.fact.key});
+  announce({kGroupAccepted, group.fact.key});
 }
 
 /// Does not keep the row in flight, so that a newer change of it can be handled meanwhile.

@@ -1,4 +1,4 @@
-// The states of NEXTHOP_GROUP_TABLE and NEXTHOP_SET rows in the data plane.
+// The states of next-hop groups in the data plane.
 #include <algorithm>
 
 #include "switch_agent/facts.h"

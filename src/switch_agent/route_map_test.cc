@@ -48,7 +48,7 @@ TEST(RouteMap, AGroupIsMadeOnceAndItsEntryIsLookedUpAgainWhenForgotten) {
 TEST(RouteMap, EqualNamesOfOtherKindsAreOtherGroups) {
   GroupIds ids;
   RouteMap map;
-  const FactKind other{"nexthop-set"};
+  const FactKind other{"next-hops"};
   ids.at({kKind, "7"});
   ids.at({other, "7"});
   EXPECT_NE(map.group_at(kKind, "7", ids), map.group_at(other, "7", ids));

@@ -6,7 +6,6 @@
 
 #include "base/counted.h"
 #include "dataplane/kernel_status.h"
-#include "orch/ask_again.h"
 #include "orch/expect_settle.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
@@ -19,7 +18,7 @@
 namespace rondo::switch_agent {
 
 namespace {
-/// The interval at which unused NEXTHOP_SET rows are deleted.
+/// The interval at which sets that no route uses and no row waits for are dropped.
 constexpr Duration kSetSweep = 10s;
 static_assert(kSetSweep > kSlowestRefusedRetry, "the set of a refused route stays until the route is tried again");
 /// Routes handled between two readings of the clock. All orders of a turn go to the kernel together anyway.
@@ -32,8 +31,8 @@ RouteId id_of(const Operation& operation) {
 }
 
 std::string missing_group_words(const Fact& fact) {
-  const std::string table = fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET";
-  return "the data plane has lost " + table + " '" + fact.key + "', which it had confirmed";
+  const std::string group = fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE '" + fact.key + "'" : "the next hops " + fact.key;
+  return "the data plane has lost " + group + ", which it had confirmed";
 }
 
 Duration retry_after(const Outcome& outcome) { return outcome.kind() == Outcome::Kind::RetryAfter ? outcome.delay() : kSoon; }
@@ -148,17 +147,17 @@ class Routes::PutBack final : public Source {
 void Routes::put_back_lost(std::uint32_t slot) { put_back_->add(lose(slot)); }
 void Routes::put_back_answered(std::span<Operation> done) { put_back_->answered(done); }
 
-Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, const VrfTables& vrfs, std::uint32_t table,
-               std::uint32_t retry_quota)
+Routes::Routes(Runtime& runtime, Programmer& programmer, NexthopSets& sets, const GroupIds& groups, const VrfTables& vrfs,
+               std::uint32_t table, std::uint32_t retry_quota)
     : Orch(runtime, "routes", kRoutes),
       programmer_(programmer),
+      sets_(sets),
       ids_(groups),
       vrfs_(vrfs),
       table_(table),
       nowhere_(routes_.add_group(std::make_shared<GroupIds::Entry>(GroupIds::Entry{.id = {}, .usable = true}))),
       put_back_(std::make_unique<PutBack>(*this)),
-      sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }),
-      sets_again_(runtime, "NEXTHOP_SET again", kRoutes, [this](const std::string& name) { write_set_again(name); }) {
+      sweep_timer_("unused next hops", kRoutes, [this] { sweep_sets(); }) {
   consumer_ = consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); },
                               {.retry_quota = retry_quota, .batch_max = kBatch, .set_replaces_delete = true});
   runtime.scheduler().add(*put_back_);
@@ -168,21 +167,21 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     release(consumer_);
     if (put_back_->has_backlog()) put_back_->wake();
   });
-  for (const auto& [kind, unused] : {std::pair{kNexthopGroup, kGroupUnused}, std::pair{kNexthopSet, kSetUnused}}) {
-    provide(unused, [this, kind = kind](std::string_view name) { return routes_.find_group(kind, name) == RouteMap::kNone; });
-    runtime.explain(unused, [this, kind = kind](std::string_view name) {
-      const std::uint32_t slot = routes_.find_group(kind, name);
-      if (slot == RouteMap::kNone) return FactOrigin{};
-      std::uint32_t uses = 0;
-      std::string one;
-      for (std::uint32_t other = slot; other != RouteMap::kNone; other = routes_.group(other).sibling) {
-        const RouteMap::Group& group = routes_.group(other);
-        uses += group.uses;
-        if (group.head != RouteMap::kNone) one = ", " + row_key_of(routes_[group.head].id()) + " among them";
-      }
-      return FactOrigin{"", "", counted(uses, "route still uses", "routes still use") + " it" + one};
-    });
-    observe(kind, [this, kind = kind](std::string_view name, bool usable) {
+  provide(kGroupUnused, [this](std::string_view name) { return routes_.find_group(kNexthopGroup, name) == RouteMap::kNone; });
+  runtime.explain(kGroupUnused, [this](std::string_view name) {
+    const std::uint32_t slot = routes_.find_group(kNexthopGroup, name);
+    if (slot == RouteMap::kNone) return FactOrigin{};
+    std::uint32_t uses = 0;
+    std::string one;
+    for (std::uint32_t other = slot; other != RouteMap::kNone; other = routes_.group(other).sibling) {
+      const RouteMap::Group& group = routes_.group(other);
+      uses += group.uses;
+      if (group.head != RouteMap::kNone) one = ", " + row_key_of(routes_[group.head].id()) + " among them";
+    }
+    return FactOrigin{"", "", counted(uses, "route still uses", "routes still use") + " it" + one};
+  });
+  for (const FactKind kind : {kNexthopGroup, kNextHops}) {
+    observe(kind, [this, kind](std::string_view name, bool usable) {
       for (std::uint32_t slot = routes_.find_group(kind, name); slot != RouteMap::kNone; slot = routes_.group(slot).sibling) {
         routes_.touch(slot);
         if (usable) put_back_->add(slot);
@@ -198,11 +197,6 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
   }
   provide_spellings();
   provide_vrf_facts();
-  // A row that the store kept from an earlier run may be unused by now.
-  observe(kSetKnown, [this](std::string_view name, bool known) {
-    if (!known) return wake_if_in_vain(std::string{name});
-    if (routes_.find_group(kNexthopSet, name) == RouteMap::kNone && !requested_sets_.contains(name)) orphan_sets_.insert(std::string{name});
-  });
 }
 
 Routes::~Routes() = default;
@@ -306,7 +300,7 @@ void Routes::answer_restoring(Batch& batch, std::size_t index) {
 }
 
 bool Routes::find_group(Batch& batch, std::size_t index, const Place& place, const RouteRow& row, std::uint32_t& group) {
-  const FactKind kind = row.group.empty() ? kNexthopSet : kNexthopGroup;
+  const FactKind kind = row.group.empty() ? kNextHops : kNexthopGroup;
   const std::string set_name = row.group.empty() ? name_of(row.hops) : std::string{};
   const std::string_view name = row.group.empty() ? std::string_view{set_name} : row.group;
   const std::uint32_t known = routes_.find_group(kind, name, row.source);
@@ -327,64 +321,21 @@ bool Routes::find_group(Batch& batch, std::size_t index, const Place& place, con
     return false;
   }
   const bool is_first = routes_.find_group(kind, name) == RouteMap::kNone;
-  if (is_first && kind == kNexthopSet) {
-    if (Status kept = keep_set(set_name, row.hops); !kept.ok()) {
-      batch.answer(index, Outcome::retry_after(kSoon, std::move(kept)));
-      return false;
-    }
+  if (is_first && kind == kNextHops) {
+    sets_.want(name, row.hops);  // Its group is still there, but it may have been dropped a moment ago.
+    idle_sets_.erase(set_name);
   }
   group = routes_.group_at(kind, name, ids_, row.source);
-  if (is_first) withdraw({kind == kNexthopSet ? kSetUnused : kGroupUnused, std::string{name}});
-  if (kind == kNexthopSet) requested_sets_.erase(set_name);
+  if (is_first && kind == kNexthopGroup) withdraw({kGroupUnused, std::string{name}});
   return true;
 }
 
-/// The first route uses the set. Its group is still there, but a Delete of its row may be under way to its consumer (a remote store needs
-/// time for it). So the row is written again, unless the newest write of the row is a Set. A row of an earlier run is one.
-Status Routes::keep_set(const std::string& name, const std::vector<Hop>& hops) {
-  const auto requested = requested_sets_.find(name);
-  const bool was_requested = requested != requested_sets_.end() && requested->second;
-  const bool is_of_earlier_run = !restarted_ && orphan_sets_.contains(name);
-  Status kept = was_requested || is_of_earlier_run ? Status{} : write_set(Change{ChangeOp::Set, set_row(hops)});
-  if (kept.ok()) orphan_sets_.erase(name);
-  return kept;
-}
-
 void Routes::wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row) {
-  const bool is_wanted = fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone;
-  if (Record* const requested = is_wanted ? &requested_sets_[fact.key] : nullptr; requested != nullptr && !*requested) {
-    orphan_sets_.erase(fact.key);
-    *requested = set_row(row.hops);
-    const Status written = write_set(Change{ChangeOp::Set, *requested});
-    if (!written.ok()) {
-      *requested = Record{};  // Request it again. If an earlier one exists, the sweep still deletes it when it is unused.
-      batch.answer(index, Outcome::retry_after(kSoon, written));
-      return;
-    }
+  if (fact.kind == kNextHops && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone) {
+    sets_.want(fact.key, row.hops);
+    idle_sets_.try_emplace(fact.key);
   }
   batch.answer(index, Outcome::wait_for(fact));
-}
-
-/// A remote store may accept a write and then fail. Retries it in that case, because the rows that wait for the set would otherwise never
-/// be handled.
-Status Routes::write_set(Change change) {
-  const bool is_set = change.op() == ChangeOp::Set;
-  const std::string name{change.key()};
-  return write("NEXTHOP_SET", std::move(change), [this, is_set, name](const Status& end) {
-    if (end.ok()) return;
-    if (is_set) {
-      sets_again_.add(name);
-    } else {
-      requested_sets_.try_emplace(name);  // The sweep retries the deletion.
-    }
-  });
-}
-
-void Routes::write_set_again(const std::string& name) {
-  const auto requested = requested_sets_.find(name);
-  const bool is_requested = requested != requested_sets_.end() && requested->second;
-  if (!is_requested && routes_.find_group(kNexthopSet, name) == RouteMap::kNone) return;  // It is no longer wanted.
-  if (!write_set(Change{ChangeOp::Set, set_row(parse_set_name(name).value())}).ok()) sets_again_.add(name);
 }
 
 void Routes::order_delete(Batch& batch, std::size_t index, const Place& place, Left left) {
@@ -547,36 +498,25 @@ void Routes::release_group(std::uint32_t slot, bool is_tried_again) {
   put_back_->forget(slot);
   routes_.erase_group(slot);
   if (routes_.find_group(fact.kind, fact.key) != RouteMap::kNone) return;  // Routes with another source use it.
-  if (fact.kind == kNexthopSet) {
-    // Other rows may wait for the set to become usable: then it stays, and the sweep deletes it when it is unused.
-    if (is_tried_again) sets_tried_again_.insert(fact.key);
-    const bool stays = is_tried_again || is_awaited(fact) || !write_set(Change::remove(fact.key)).ok();
-    if (stays) requested_sets_.try_emplace(fact.key, set_row(parse_set_name(fact.key).value()));
-    announce({kSetUnused, fact.key});
-  } else {
+  if (fact.kind == kNexthopGroup) {
     announce({kGroupUnused, fact.key});
+  } else if (is_tried_again || is_awaited(fact)) {
+    idle_sets_[fact.key] = is_tried_again;  // Rows wait for the set to become usable.
+  } else {
+    sets_.drop(fact.key);
   }
 }
 
-bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kNexthopSet, name}) && write_set(Change::remove(name)).ok(); }
-
-/// Handles a route that waits for a set which other routes used, or which it requested while its own Delete was under way. The row of the
-/// set is deleted by now, and no route has requested another. The handlers of the waiting rows run again and request it.
-void Routes::wake_if_in_vain(const std::string& name) {
-  const auto requested = requested_sets_.find(name);
-  if (requested != requested_sets_.end() && requested->second) return;
-  const Fact set{kNexthopSet, name};
-  if (is_awaited(set) && !holds({kSetKnown, name})) AskAgain::rows_that_wait_for(*this, set);
-}
-
+/// A row that waited for a set may have been deleted or changed meanwhile, and nothing tells that.
 void Routes::sweep_sets() {
-  for (const auto& [name, requested] : requested_sets_) wake_if_in_vain(name);
-  const auto is_used = [this, again = std::exchange(sets_tried_again_, {})](const std::string& name) {
-    return again.contains(name) || routes_.find_group(kNexthopSet, name) != RouteMap::kNone;
-  };
-  std::erase_if(requested_sets_, [&](const auto& entry) { return !is_used(entry.first) && removed_if_unused(entry.first); });
-  if (!restarted_) return;
-  std::erase_if(orphan_sets_, [&](const std::string& name) { return is_used(name) || removed_if_unused(name); });
+  for (auto set = idle_sets_.begin(); set != idle_sets_.end();) {
+    if (std::exchange(set->second, false) || is_awaited({kNextHops, set->first})) {
+      ++set;
+      continue;
+    }
+    sets_.drop(set->first);
+    set = idle_sets_.erase(set);
+  }
 }
 
 }  // namespace rondo::switch_agent

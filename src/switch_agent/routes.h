@@ -1,5 +1,5 @@
-// Routes: owns ROUTE_TABLE. A route waits for its VRF, and for its group: a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its
-// own next hops. Routes are ordered in bulk, and the data plane's answer settles each. For each group this Orch keeps the list of its
+// Routes: owns ROUTE_TABLE. A route waits for its VRF, and for its group: a NEXTHOP_GROUP_TABLE row, or the set of its own next hops
+// (NexthopSets). Routes are ordered in bulk, and the data plane's answer settles each. For each group this Orch keeps the list of its
 // programmed routes. So it finds the routes that the kernel dropped with their group without a search, and restores them in slices when the
 // group returns. Costs about 40 bytes a route and 12 of index.
 #pragma once
@@ -21,8 +21,8 @@
 #include "switch_agent/answer.h"
 #include "switch_agent/drift.h"
 #include "switch_agent/group_ids.h"
+#include "switch_agent/nexthop_sets.h"
 #include "switch_agent/refusals.h"
-#include "switch_agent/retry_timer.h"
 #include "switch_agent/route_map.h"
 #include "switch_agent/schema.h"
 #include "switch_agent/spellings.h"
@@ -34,7 +34,7 @@ class Routes final : public Orch {
  public:
   /// 'table' is the kernel's table for the default VRF.
   /// 'retry_quota' as in ConsumeOptions.
-  Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, const VrfTables& vrfs, std::uint32_t table,
+  Routes(Runtime& runtime, Programmer& programmer, NexthopSets& sets, const GroupIds& groups, const VrfTables& vrfs, std::uint32_t table,
          std::uint32_t retry_quota);
   ~Routes() override;
 
@@ -78,8 +78,8 @@ class Routes final : public Orch {
   /// The number of routes on the group of 'fact'. O(1).
   std::size_t routes_of(const Fact& fact) const;
 
-  /// Called at the end of the restart. Until then the sets of next hops that the earlier run requested stay, because rows of routes on
-  /// them may still arrive, and a Delete is carried out even if no row had the route, because the earlier run may have left it.
+  /// Called at the end of the restart. Until then a Delete is carried out even if no row had the route, because the earlier run may have
+  /// left it.
   void end_restart() { restarted_ = true; }
 
   /// Begins an audit, before anything is read: from now on every ordered route is marked. end_audit() ends it.
@@ -154,7 +154,6 @@ class Routes final : public Orch {
   /// False if the row is answered.
   bool find_group(Batch& batch, std::size_t index, const Place& place, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Fact& fact, const RouteRow& row);
-  Status keep_set(const std::string& name, const std::vector<Hop>& hops);
   void reserve(std::size_t changes);
   void submit();
   void answered(Bulk& bulk, std::span<Operation> operations);
@@ -183,10 +182,6 @@ class Routes final : public Orch {
     refused_new_.forget(route);
     refused_known_.forget(route);
   }
-  Status write_set(Change change);
-  void write_set_again(const std::string& name);
-  bool removed_if_unused(const std::string& name);
-  void wake_if_in_vain(const std::string& name);
   void sweep_sets();
   void put_back_lost(std::uint32_t slot);
   void put_back_answered(std::span<Operation> done);
@@ -212,6 +207,7 @@ class Routes final : public Orch {
   RouteMap::Mark mark_of(const RouteMap::Route& route) const { return route.audit == audit_ ? route.mark : RouteMap::Mark::None; }
 
   Programmer& programmer_;
+  NexthopSets& sets_;
   const GroupIds& ids_;
   const VrfTables& vrfs_;
   const std::uint32_t table_;
@@ -232,16 +228,12 @@ class Routes final : public Orch {
   std::vector<Result<Place>> places_;                // Of the current batch.
   std::vector<Operation> operations_;                // The orders of the current batch.
   std::vector<Ordered> ordered_;
-  /// NEXTHOP_SET rows written for routes that still wait. An empty record: a row that may exist, because a write of it failed.
-  std::map<std::string, Record, std::less<>> requested_sets_;
-  std::set<std::string, std::less<>> orphan_sets_;       // NEXTHOP_SET rows of an earlier run that no route has requested yet.
-  std::set<std::string, std::less<>> sets_tried_again_;  // Of refused routes, since the last sweep.
+  std::map<std::string, bool> idle_sets_;  // Those that no route uses. True: of a refused route, since the last sweep.
   bool restarted_ = false;
   bool auditing_ = false;
   std::uint8_t audit_ = 0;
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
-  RetryTimer sets_again_;
   Counts counts_;
   std::function<void()> on_answers_;
 };

@@ -48,12 +48,10 @@ RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
   add(
       "NEIGH_TABLE", [&neighbors = orchs.neighbors](std::string_view key, const Record*) { return neighbors.state_of(key); },
       [&neighbors = orchs.neighbors] { return neighbors.state_counts(); });
-  for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
-    add(
-        table,
-        [&groups = orchs.nexthop_groups, kind = kind](std::string_view key, const Record*) { return groups.state_of_row(kind, key); },
-        [&groups = orchs.nexthop_groups, kind = kind] { return groups.state_counts(kind); });
-  }
+  add(
+      "NEXTHOP_GROUP_TABLE",
+      [&groups = orchs.nexthop_groups](std::string_view key, const Record*) { return groups.state_of_row(kNexthopGroup, key); },
+      [&groups = orchs.nexthop_groups] { return groups.state_counts(kNexthopGroup); });
   add(
       "ROUTE_TABLE",
       [&routes = orchs.routes, &groups = orchs.nexthop_groups](std::string_view key, const Record* row) {

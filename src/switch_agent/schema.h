@@ -146,12 +146,6 @@ inline constexpr const char* kOfOthers = "out of a device that is left to other 
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
 /// NEXTHOP_GROUP_TABLE:<name>: the same fields.
 Result<std::vector<Hop>> parse_group(const Fields& fields);
-/// One text per set of next hops, independent of their order: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2/onlink".
-std::string name_of(const std::vector<Hop>& hops);
-/// The row of NEXTHOP_SET for these next hops: name_of() and the fields that parse_hops() reads.
-Record set_row(const std::vector<Hop>& hops);
-/// The next hops of a name; InvalidArgument if name_of() does not make it.
-Result<std::vector<Hop>> parse_set_name(std::string_view name);
 
 /// ROUTE_TABLE:[<Vrf...>:]<prefix>
 struct RouteKey {

@@ -148,9 +148,6 @@ inline constexpr FieldReference kBlackhole{
 
 }  // namespace field
 
-/// The table in which the agent itself writes the next hops that rows of ROUTE_TABLE name.
-inline constexpr std::string_view kNexthopSetTable = "NEXTHOP_SET";
-
 /// All tables that the switch agent consumes and that operators write.
 std::span<const TableReference> tables();
 /// Returns null for an undeclared table.

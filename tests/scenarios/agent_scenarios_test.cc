@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <set>
 
 #include "agent_testbed.h"
 #include "rondo/base/limits.h"
@@ -512,7 +513,6 @@ TEST_F(SwitchAgent, RoutesWithTheSameNextHopsShareOneGroup) {
   for (int i = 0; i < 100; ++i) testbed.remove("ROUTE_TABLE", prefix(i));
   testbed.run_for(1s);
   EXPECT_EQ(testbed.agent.nexthop_groups().counts().groups, 0U);
-  EXPECT_EQ(testbed.runtime.store().size("NEXTHOP_SET")->rows, 0U);
 }
 
 TEST_F(SwitchAgent, NextHopsThatAreWantedAndNotThereAreCountedApart) {
@@ -527,41 +527,37 @@ TEST_F(SwitchAgent, NextHopsThatAreWantedAndNotThereAreCountedApart) {
   EXPECT_EQ(testbed.agent.nexthop_groups().counts().present_nexthops, 1U);
 }
 
-TEST_F(SwitchAgent, AnotherProgramCannotChangeTheNextHopsOfASet) {
-  add_port_rows();
-  add_neighbors();
-  testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
-  testbed.run_for(1s);
-  const Lines before = testbed.actual();
-  const std::string name = "10.0.0.2@A*1";
-  testbed.set("NEXTHOP_SET", name, {{"nexthop", "10.1.0.2"}, {"ifname", "B"}});
-  testbed.run_for(1s);
-  EXPECT_EQ(testbed.actual(), before);
-  std::string stored;
-  testbed.runtime.store().get("NEXTHOP_SET", name, [&](const Result<Record>& row) { stored = row->fields().find("nexthop").value_or(""); });
-  testbed.run_for(1s);
-  EXPECT_EQ(stored, "10.0.0.2");
-  ASSERT_EQ(testbed.rejects.size(), 1U);
-  EXPECT_THAT(testbed.rejects.front(), HasSubstr("another program wrote nexthop=10.1.0.2, ifname=B into 10.0.0.2@A*1"));
-  testbed.set("NEXTHOP_SET", name, {{"nexthop", "10.0.0.2"}, {"ifname", "A"}, {"weight", "7"}});
-  testbed.run_for(1s);
-  EXPECT_THAT(testbed.rejects.back(), HasSubstr("another program wrote weight=7 into 10.0.0.2@A*1"));
-  testbed.set("NEXTHOP_SET", "any", {{"nexthop", "10.1.0.2"}, {"ifname", "B"}});
-  testbed.run_for(1s);
-  EXPECT_THAT(testbed.rejects.back(), HasSubstr("rondod alone writes this table"));
-  EXPECT_EQ(testbed.actual(), before);
-  EXPECT_THAT(testbed.runtime.check_reserved("NEXTHOP_SET").to_string(), HasSubstr("write the routes"));
-}
-
 TEST_F(SwitchAgent, ASetThatNobodyCameToUseIsSwept) {
   add_port_rows();
   testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});  // Its neighbour is missing.
   testbed.run_for(1s);
-  EXPECT_EQ(testbed.runtime.store().size("NEXTHOP_SET")->rows, 1U);
   testbed.remove("ROUTE_TABLE", prefix(0));
   testbed.run_for(30s);
-  EXPECT_EQ(testbed.runtime.store().size("NEXTHOP_SET")->rows, 0U);
+  add_neighbors();
+  testbed.run_for(1s);
+  EXPECT_EQ(testbed.agent.nexthop_groups().counts().group_replaces, 0U);
   EXPECT_EQ(testbed.unsettled(), 0U);
+}
+
+/// The second use comes before the set's group is deleted, while the order for it is under way, and after it.
+TEST_F(SwitchAgent, ASetThatIsLeftAndUsedAgainAtAnyMomentHasItsRoute) {
+  add_port_rows();
+  add_neighbors();
+  const auto set_route = [&] { testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}}); };
+  set_route();
+  testbed.run_for(1s);
+  std::set<std::uint64_t> orders;
+  for (auto moment = 0us; moment <= 400us; moment += 5us) {
+    const std::uint64_t before = testbed.agent.nexthop_groups().counts().group_replaces;
+    testbed.remove("ROUTE_TABLE", prefix(0));
+    testbed.run_for(moment);
+    set_route();
+    testbed.run_for(1s);
+    EXPECT_THAT(routes(), ElementsAre("route 172.16.0.0/24 via {A 10.0.0.2*1}")) << moment / 1us;
+    EXPECT_EQ(testbed.unsettled(), 0U) << moment / 1us;
+    orders.insert(testbed.agent.nexthop_groups().counts().group_replaces - before);
+  }
+  EXPECT_THAT(orders, ElementsAre(0U, 1U)) << "some moments were before the deletion, and some after it";
 }
 
 TEST_F(SwitchAgent, ASetStaysWhileOthersWaitForIt) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent_testbed.h"
+#include "switch_agent/facts.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -140,7 +141,7 @@ TEST(RefusedGroup, ComesInWhenItsGatewayIsReachable) {
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "20.0.0.0/8"), HasSubstr("Nexthop has invalid gateway"));
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "21.0.0.0/8"), HasSubstr("Nexthop has invalid gateway"));
   EXPECT_EQ(testbed.stats("NEXTHOP_GROUP_TABLE").plane->refused, 1U);
-  EXPECT_EQ(testbed.stats("NEXTHOP_SET").plane->refused, 1U);
+  EXPECT_EQ(testbed.agent.nexthop_groups().state_counts(kNextHops).refused, 1U);
   testbed.plane.set_carrier("A", false);
   testbed.run_for(1s);
   EXPECT_EQ(to_string(testbed.runtime.row_state("NEXTHOP_GROUP_TABLE", "bad").plane), "withdrawn") << "the port explains it";

@@ -427,19 +427,6 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   std::filesystem::remove(file);
 }
 
-TEST(Restart, ASetOfNextHopsThatNoRouteAsksForAnyMoreGoes) {
-  RestartTestbed testbed;
-  testbed.start();
-  testbed.feed(RestartTestbed::base());
-  // A row that a store kept from an earlier run, whose route is deleted.
-  ASSERT_TRUE(testbed.runtime->store().write("NEXTHOP_SET", Change::set("10.2.0.3@C*1", {{"nexthop", "10.2.0.3"}, {"ifname", "C"}})).ok());
-  testbed.run_for(2s);
-  const std::size_t nexthops = testbed.plane.nexthops().value().size();
-  testbed.run_for(30s);
-  EXPECT_EQ(testbed.plane.nexthops().value().size(), nexthops - 2) << "the group and its member";
-  EXPECT_THAT(difference(lines_of(testbed.plane), RestartTestbed::from_scratch(RestartTestbed::base())), IsEmpty());
-}
-
 TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

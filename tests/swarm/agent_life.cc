@@ -39,6 +39,7 @@ AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others other
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects_.push_back(why.to_string()); });
     const Duration period = others_ != Others::Leave ? Duration{5s} : Duration{0};
     auto process = std::make_shared<Process>(runtime, plane(), switch_agent::AuditOptions{.period = period});
+    agent_ = &process->agent;
     const Status started = process->agent.start();
     RONDO_ASSERT(started.ok());
     return process;
@@ -104,18 +105,9 @@ std::string AgentLife::waiting() const {
   return text;
 }
 
-/// A set that a route used again while its Delete was under way keeps that Delete until the route is deleted. No row is unsettled because
-/// of it.
 bool AgentLife::has_unsettled() const {
   const Runtime& runtime = world_->runtime();
-  for (const ConsumerStats& stats : runtime.consumers()) {
-    for (const ParkedRow& row : runtime.parked_rows(stats.table, 1000)) {
-      const bool is_used_set =
-          row.table == "NEXTHOP_SET" && row.op == ChangeOp::Delete && row.facts.front().kind == switch_agent::kSetUnused;
-      if (!is_used_set) return true;
-    }
-  }
-  return false;
+  return std::ranges::any_of(runtime.consumers(), [&](const ConsumerStats& stats) { return !runtime.parked_rows(stats.table, 1).empty(); });
 }
 
 /// Returns the first row whose reported state is wrong. An installed row must be in the kernel, a withdrawn one must not, and the counts
@@ -157,7 +149,7 @@ std::string AgentLife::told_wrong() const {
     return "routes are counted wrong: " + std::to_string(installed["ROUTE_TABLE"]) + " of " + std::to_string(count("route "));
   if (neighbors_owed == 0 && installed["NEIGH_TABLE"] != count("neighbor "))
     return "neighbours are counted wrong: " + std::to_string(installed["NEIGH_TABLE"]) + " of " + std::to_string(count("neighbor "));
-  const std::size_t groups = installed["NEXTHOP_GROUP_TABLE"] + installed["NEXTHOP_SET"];
+  const std::size_t groups = installed["NEXTHOP_GROUP_TABLE"] + agent_->nexthop_groups().state_counts(switch_agent::kNextHops).installed;
   if (groups != count("group "))
     return "next-hop groups are counted wrong: " + std::to_string(groups) + " of " + std::to_string(count("group "));
   return {};

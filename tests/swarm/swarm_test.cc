@@ -239,61 +239,6 @@ std::unique_ptr<Life> early_agent_life(std::uint64_t seed) {
   return std::make_unique<AgentLife>(seed, std::move(options));
 }
 
-/// A store that fails some writes of NEXTHOP_SET: it refuses them immediately, or accepts them and reports a failure later.
-class BadStore final : public test::PassingStore {
- public:
-  enum class Write : std::uint8_t { Done, Refused, Failed };
-  /// The results of the writes of NEXTHOP_SET, in order; all later ones succeed.
-  BadStore(Scheduler& scheduler, std::vector<Write> fates) : PassingStore(make_memory_store(scheduler)), fates_(std::move(fates)) {}
-
-  Status write(std::string_view table, Change change, WriteDone done) override {
-    const Write fate = table == "NEXTHOP_SET" && writes_ < fates_.size() ? fates_[writes_++] : Write::Done;
-    const Status bad{StatusCode::Unavailable, "the store is not well"};
-    if (fate == Write::Done) return store().write(table, std::move(change), std::move(done));
-    if (fate == Write::Refused) return bad;
-    store().get(table, change.key(), [done, bad](const Result<Record>&) { done(bad); });
-    return {};
-  }
-
- private:
-  const std::vector<Write> fates_;
-  std::size_t writes_ = 0;
-};
-
-/// A switch with one port and one neighbour, and a route to it that is set and deleted.
-class OneRoute {
- public:
-  explicit OneRoute(std::vector<BadStore::Write> fates) : world(options(std::move(fates))) {
-    world.plane().add_port("A");
-    world.start([this](Runtime& runtime) {
-      auto agent =
-          std::make_shared<switch_agent::Agent>(runtime, world.plane(), switch_agent::SwitchAgentOptions{.mode = Programmer::Mode::Inline});
-      EXPECT_TRUE(agent->start().ok());
-      return agent;
-    });
-    world.set("PORT_TABLE", "A", {{"admin_status", "up"}});
-    world.set("INTF_TABLE", "A", {});
-    world.set("INTF_TABLE", "A:10.0.0.1/24", {});
-    world.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:01"}});
-    world.run_for(1s);
-  }
-  void set_route() { world.set("ROUTE_TABLE", "20.0.0.0/24", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}}); }
-  void remove_route() { world.remove("ROUTE_TABLE", "20.0.0.0/24"); }
-  std::size_t sets() { return *world.runtime().store().size("NEXTHOP_SET")->rows; }
-  void rest() { EXPECT_TRUE(world.come_to_rest()) << world.report(); }
-
-  sim::World world;
-
- private:
-  static sim::WorldOptions options(std::vector<BadStore::Write> fates) {
-    sim::WorldOptions made;
-    made.make_store = [fates = std::move(fates)](Scheduler& scheduler) { return std::make_unique<BadStore>(scheduler, fates); };
-    return made;
-  }
-};
-
-using Write = BadStore::Write;
-
 // A port was created again and did not accept its row's state immediately. The next try ran while the order of a newer row was under way,
 // and used the state of the older row: the port stayed down, and its addresses stayed away.
 TEST(SwarmFound, TheOldWishOfAPortCameAfterTheNewOne) {
@@ -371,39 +316,6 @@ TEST(SwarmFound, AGroupKeptANextHopWhoseNumberHadAnotherContent) {
     live(*life, 3000);
     EXPECT_FALSE(life->world().violation()) << life->world().report();
   }
-}
-
-TEST(SwarmFound, ARouteWhoseSetOfNextHopsWasNotWritten) {
-  OneRoute box({Write::Failed, Write::Failed});
-  box.set_route();
-  box.rest();
-  EXPECT_EQ(box.world.plane().route_count(), 1U);
-}
-
-TEST(SwarmFound, ASetOfNextHopsWhoseDeleteFailedStayedForEver) {
-  OneRoute box({Write::Done, Write::Failed});
-  box.set_route();
-  box.rest();
-  box.remove_route();
-  box.world.run_for(30s);
-  box.rest();
-  EXPECT_EQ(box.sets(), 0U);
-}
-
-TEST(SwarmFound, ASetOfNextHopsWasForgottenWhenItWasWantedAgainAndRefused) {
-  OneRoute box({Write::Done, Write::Failed, Write::Refused});
-  box.set_route();
-  box.rest();
-  box.remove_route();
-  box.world.run_for(10ms);
-  box.world.plane().set_carrier("A", false);  // So that the set is not usable, and the route requests it.
-  box.world.run_for(10ms);
-  box.set_route();
-  box.world.run_for(20ms);
-  box.remove_route();
-  box.world.run_for(30s);
-  box.rest();
-  EXPECT_EQ(box.sets(), 0U);
 }
 
 // A crash came between two modes of a member: the port was in the bridge, and so was its 802.1Q device, which the row asks for. Static

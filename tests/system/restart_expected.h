@@ -26,7 +26,7 @@ class Expected {
       if (name.first == "NEIGH_TABLE") add_neighbor(name.second, fields);
     }
     for (const auto& [name, fields] : rows_) {
-      if (name.first == "NEXTHOP_GROUP_TABLE" || name.first == "NEXTHOP_SET") add_group(name.first + name.second, fields);
+      if (name.first == "NEXTHOP_GROUP_TABLE") add_group(name.first + name.second, fields);
     }
     for (const auto& [name, fields] : rows_) {
       if (name.first == "ROUTE_TABLE") add_route(in_its_table(name.second), fields);
@@ -165,13 +165,10 @@ class Expected {
     } else if (const std::string group = text(fields, "nexthop_group"); !group.empty()) {
       if (state_.groups.contains("NEXTHOP_GROUP_TABLE" + group)) state_.routes[prefix] = {"NEXTHOP_GROUP_TABLE" + group, {}};
     } else if (const Hops hops = hops_of(fields); !hops.empty()) {
-      // Its group is a row of NEXTHOP_SET, which is among the rows.
-      const auto set =
-          std::ranges::find_if(state_.groups, [&](const auto& one) { return one.first.starts_with("NEXTHOP_SET") && one.second == hops; });
-      if (set != state_.groups.end())
-        state_.routes[prefix] = {set->first, {}};
-      else
-        state_.routes[prefix] = {"", hops};
+      // Routes that name the same next hops share a group, whether or not all of them are there.
+      const std::string set = "next hops " + text(fields, "nexthop") + " " + text(fields, "ifname") + " " + text(fields, "weight");
+      state_.groups[set] = hops;
+      state_.routes[prefix] = {set, {}};
     }
   }
   /// A device keeps settings that no row specifies.

@@ -249,25 +249,12 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     return all.at("agent").at("restarted").as_bool() && all.at("dataplane").at("in_flight").to_number<int>() == 0 &&
            std::ranges::all_of(all.at("consumers").as_array(), idle);
   }
-  /// Adds the daemon's own rows: the groups of routes with hops of their own. Some may be unused for a while.
-  Rows with_sets(Rows rows) {
-    const auto keys = client->call("keys", {{"table", "NEXTHOP_SET"}});
-    if (!keys) return rows;
-    for (const json::value& row : keys->at("rows").as_array()) {
-      const auto answer = client->call("get", {{"table", "NEXTHOP_SET"}, {"key", row.at("key")}});
-      if (!answer) continue;
-      RowFields& fields = rows[{"NEXTHOP_SET", std::string{row.at("key").as_string()}}];
-      for (const json::value& field : answer->at("fields").as_array())
-        fields[std::string{field.at(0).as_string()}] = std::string{field.at(1).as_string()};
-    }
-    return rows;
-  }
   /// Waits until the daemon has handled everything and the kernel equals 'rows'.
   void expect_the_kernel_equals(const Rows& rows) {
     EXPECT_TRUE(becomes([this] { return has_settled(); })) << json::serialize(stats()) << log_text();
     Lines wrong;
     EXPECT_TRUE(becomes([&] {
-      wrong = switch_agent::difference(kernel_lines(*plane_), Expected(with_sets(rows), plane_->links().value()).lines());
+      wrong = switch_agent::difference(kernel_lines(*plane_), Expected(rows, plane_->links().value()).lines());
       return wrong.empty() && has_settled();
     })) << testing::PrintToString(wrong)
         << json::serialize(client->call("parked", {}).value_or(json::object{})) << '\n'

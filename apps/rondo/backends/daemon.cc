@@ -73,7 +73,7 @@ class DaemonBackend final : public Backend {
         [&tables](const json::value& row) {
           const std::string_view kind = row.at("kind").as_string();
           const std::string table{row.at("table").as_string()};
-          const bool is_derived = table == "NEXTHOP_SET" || table.starts_with("JOB_RUN_");
+          const bool is_derived = table.starts_with("JOB_RUN_");
           if ((kind == "staged" || kind == "watched") && !is_derived) tables.push_back(table);
         },
         limits::kAdminAnswerBytes);

@@ -27,7 +27,6 @@
 #include "output/render.h"
 #include "output/report.h"
 #include "rondo/base/text.h"
-#include "switch_agent/plain_names.h"
 
 namespace rondo::cli {
 namespace {
@@ -114,9 +113,6 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
   if (command == "workers" && rows != nullptr && rows->is_array()) *rows = worker_lines(std::move(rows->get_array()));
-  constexpr std::array<std::string_view, 6> kNameNextHops{"diff", "log", "resync", "sources", "tables", "verify"};
-  if (rows != nullptr && std::ranges::find(kNameNextHops, command) != kNameNextHops.end()) *rows = plain_row(std::move(*rows));
-  if (command == "stats") *result = plain_row(std::move(*result)).as_object();
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
   if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
   print(text);
@@ -148,8 +144,7 @@ int print_row_end(const Options& options, const SetRow& row, const json::object&
   const int printed = finish_output();
   if (printed != kExitDone || state == "done") return printed;
   if (!options.json)
-    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " +
-                switch_agent::plain_names(visible_text(text("note"))) + "\n");
+    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + visible_text(text("note")) + "\n");
   return state == "parked" || is_withdrawn ? kExitParked : kExitFailed;
 }
 
@@ -161,9 +156,7 @@ int write_and_wait(const Options& options, const SetRow& row, const std::string&
   if (!backend) return report(options, backend.error());
   const Result<json::object> result = (*backend)->call(command, arguments, {});
   if (result) return print_row_end(options, row, *result);
-  const Status& why = result.error();
-  const bool says_where_it_stands = why.code() == StatusCode::DeadlineExceeded && !options.json;
-  return report(options, says_where_it_stands ? Status{why.code(), switch_agent::plain_names(why.message())} : why);
+  return report(options, result.error());
 }
 
 int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {

@@ -84,7 +84,7 @@ class Program : public testing::Test {
         waited_ms = arguments.integer("wait_ms", 0);
         const bool is_withdrawn = arguments.text("key") == "withdrawn";
         json::object end{{"state", is_withdrawn ? "done" : arguments.text("key")},
-                         {"note", "so it is\x1b; waits for nexthop-set:10.0.0.2@Ethernet0*1"},
+                         {"note", "so it is\x1b; waits for next-hops:10.0.0.2 on Ethernet0"},
                          {"facts", json::array{}}};
         if (is_withdrawn) end["plane"] = "withdrawn";
         return reply.finish(end);
@@ -230,11 +230,11 @@ TEST_F(Program, AWriteThatWaitsEndsWithWhatBecameOfTheRow) {
   EXPECT_EQ(waited_ms, 30'000);
   const Outcome parked = rondo("set T parked a=1 --wait=0.5 2>&1");
   EXPECT_EQ(parked.code, 4);
-  EXPECT_EQ(parked.out, "rondo: T parked is parked: so it is\\x1b; waits for next hops 10.0.0.2 on Ethernet0\n");
+  EXPECT_EQ(parked.out, "rondo: T parked is parked: so it is\\x1b; waits for next-hops:10.0.0.2 on Ethernet0\n");
   EXPECT_EQ(waited_ms, 500);
   const Outcome withdrawn = rondo("set --wait T withdrawn 2>&1");
   EXPECT_EQ(withdrawn.code, 4);
-  EXPECT_EQ(withdrawn.out, "rondo: T withdrawn is withdrawn: so it is\\x1b; waits for next hops 10.0.0.2 on Ethernet0\n");
+  EXPECT_EQ(withdrawn.out, "rondo: T withdrawn is withdrawn: so it is\\x1b; waits for next-hops:10.0.0.2 on Ethernet0\n");
   const Outcome rejected = rondo("--json set --wait T rejected");
   EXPECT_EQ(rejected.code, 1);
   EXPECT_THAT(rejected.out, HasSubstr(R"({"state":"rejected",)"));

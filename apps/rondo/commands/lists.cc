@@ -32,7 +32,7 @@ json::value shown_row(const json::value& row) {
     if (name == "fields") {
       shown[name] = object->contains("large") ? std::string{"(large: rondo get shows them)"} : fields_text(*object);
     } else if (value != nullptr) {
-      shown[name] = name == "note" ? plain_row(*value) : *value;
+      shown[name] = *value;
     }
   }
   return shown;
@@ -92,7 +92,7 @@ int print_list(Backend& backend, const Options& options, const std::string& comm
     } else if (form.by_waiting_rows) {
       sorted.push_back(row);
     } else {
-      list.add(plain_row(row));
+      list.add(row);
     }
   });
   if (!result) {

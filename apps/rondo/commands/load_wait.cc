@@ -9,7 +9,6 @@
 #include "output/print.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
-#include "switch_agent/plain_names.h"
 
 namespace rondo::cli {
 namespace {
@@ -57,8 +56,7 @@ void add_row(RowEnds& ends, const std::string& table, const std::string& key, co
   ++ends.counts[word];
   if (is_as_asked(word) || ends.reasons.size() >= kReasons) return;
   const std::string note = text_of(row, "note");
-  ends.reasons.push_back(escape_text(table + " " + key) + " is " + word +
-                         (note.empty() ? "" : ": " + switch_agent::plain_names(visible_text(note))));
+  ends.reasons.push_back(escape_text(table + " " + key) + " is " + word + (note.empty() ? "" : ": " + visible_text(note)));
 }
 
 Status read_one(Backend& backend, RowEnds& ends, const std::string& table, const std::string& key) {

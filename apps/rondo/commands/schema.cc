@@ -92,11 +92,6 @@ int show_schema(const Options& options, const ShowSchema& asked) {
     names.push_back(table.name);
     if (asked.table.empty() || asked.table == table.name) wanted.push_back(&table);
   }
-  if (asked.table == switch_agent::kNexthopSetTable) {
-    return report(options, Status{StatusCode::NotFound, "rondod alone writes '" + asked.table +
-                                                            "': its rows are the next hops that rows of "
-                                                            "ROUTE_TABLE name in nexthop, ifname and weight ('rondo schema ROUTE_TABLE')"});
-  }
   if (wanted.empty()) {
     return report(options, Status{StatusCode::NotFound, "no table '" + asked.table + "'" + did_you_mean(asked.table, names)});
   }

@@ -16,7 +16,6 @@
 #include "output/json_text.h"
 #include "output/print.h"
 #include "rondo/base/text.h"
-#include "switch_agent/plain_names.h"
 
 namespace rondo::cli {
 namespace {
@@ -128,7 +127,7 @@ std::string render_health(json::object result, bool color) {
     if (list == nullptr || !list->is_array()) continue;
     if (list->get_array().empty()) continue;
     lists.append("\n").append(color ? kBold : "").append(name).append(color ? kPlain : "").append("\n");
-    for (const json::value& one : list->get_array()) lists.append("  ").append(switch_agent::plain_names(cell_text(one))).append("\n");
+    for (const json::value& one : list->get_array()) lists.append("  ").append(cell_text(one)).append("\n");
     result.erase(name);
   }
   return render_object(result, color) + lists;
@@ -147,7 +146,7 @@ std::string render_get(const json::object& result, bool color) {
   const std::string state = plane.empty() ? text_member(result, "state") : plane;
   if (state.empty()) return told;  // The answer is about a file, or from an older daemon.
   const std::string note = text_member(result, "note");
-  return told + switch_agent::plain_names("\n" + state + (note.empty() ? "" : ": " + note)) + "\n";
+  return told + "\n" + state + (note.empty() ? "" : ": " + note) + "\n";
 }
 
 /// Returns ", waits for a 1, b 2": the missing facts, or all facts if the daemon does not report which are missing.
@@ -225,7 +224,7 @@ std::string render_why(const json::object& result, bool color) {
   for (std::size_t at = 0; at < branches.size(); ++at) {
     const json::object* const object = chain->get_array()[at].if_object();
     if (object == nullptr) return render_object(result, color);
-    out.append(branch_text(branches, at)).append(switch_agent::plain_names(why_line(*object))).append("\n");
+    out.append(branch_text(branches, at)).append(why_line(*object)).append("\n");
   }
   const json::value* const cut_short = result.if_contains("cut_short");
   if (cut_short != nullptr && cut_short->is_bool() && cut_short->get_bool()) {
@@ -444,19 +443,7 @@ json::array busiest_sources(json::array rows) {
   return rows;
 }
 
-json::value plain_row(json::value row) {
-  if (json::string* const text = row.if_string()) *text = switch_agent::plain_names(view(*text));
-  if (json::array* const array = row.if_array()) {
-    for (json::value& element : *array) element = plain_row(std::move(element));
-  }
-  if (json::object* const object = row.if_object()) {
-    for (auto& member : *object) member.value() = plain_row(std::move(member.value()));
-  }
-  return row;
-}
-
 json::array by_waiting_rows(json::array facts) {
-  for (json::value& fact : facts) fact = plain_row(std::move(fact));
   std::ranges::stable_sort(facts, std::ranges::greater{}, [](const json::value& fact) {
     return std::pair{number_member(fact, "rows"), number_member(fact, "oldest_ms")};
   });

@@ -51,9 +51,6 @@ boost::json::array busiest_sources(boost::json::array rows);
 /// Facts that rows wait for: those with the most rows first; of equal ones, the longest waiting first.
 boost::json::array by_waiting_rows(boost::json::array facts);
 
-/// 'row' in the terms of an operator (plain_names.h).
-boost::json::value plain_row(boost::json::value row);
-
 /// Returns "name=value ..." for each field of a row.
 std::string fields_text(const boost::json::object& row);
 

@@ -98,10 +98,10 @@ TEST(TopView, FitsTheLinesThereAre) {
 TEST(TopView, SharedNextHopsAreNamedByTheirAddresses) {
   json::object told = frame(10e6, 1000, 5000);
   told["facts"] = json::array{
-      json::object{{"kind", "nexthop-set"}, {"key", "10.0.0.2@swp1*1"}, {"table", "ROUTE_TABLE"}, {"rows", 1}, {"oldest_ms", 1.0}}};
+      json::object{{"kind", "next-hops"}, {"key", "10.0.0.2 on swp1"}, {"table", "ROUTE_TABLE"}, {"rows", 1}, {"oldest_ms", 1.0}}};
   TopView view(SourceOrder::Name);
   view.take(told);
-  EXPECT_THAT(all_of(view, 100), HasSubstr("next hops 10.0.0.2 on swp1"));
+  EXPECT_THAT(all_of(view, 100), HasSubstr("next-hops 10.0.0.2 on swp1"));
 }
 
 TEST(TopView, FactsThatHaveNoRoomAreCounted) {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "output/render.h"
-#include "switch_agent/plain_names.h"
 
 namespace rondo::cli {
 namespace {
@@ -158,9 +157,8 @@ TopView::Rows TopView::tables() const {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
     const json::object* const old = named(list(before_, "tables"), "table", word(one, "table"));
-    rows.push_back({switch_agent::plain_names(word(one, "table")), whole(number(one, "queued")), whole(number(one, "parked")),
-                    whole(number(one, "in_flight")), whole(rate(one, old, "taken")), whole(rate(one, old, "done")),
-                    whole(number(one, "rejected"))});
+    rows.push_back({word(one, "table"), whole(number(one, "queued")), whole(number(one, "parked")), whole(number(one, "in_flight")),
+                    whole(rate(one, old, "taken")), whole(rate(one, old, "done")), whole(number(one, "rejected"))});
   }
   return rows;
 }
@@ -173,8 +171,8 @@ TopView::Rows TopView::facts() const {
     const json::object& one = value.get_object();
     const json::value* const provided = one.if_contains("has_provider");
     const bool is_unprovided = provided != nullptr && provided->is_bool() && !provided->get_bool();
-    rows.push_back({switch_agent::plain_names(word(one, "kind") + " " + word(one, "key")) + (is_unprovided ? " (no Orch provides it)" : ""),
-                    switch_agent::plain_names(word(one, "table")), whole(number(one, "rows")), time_text(1000 * number(one, "oldest_ms"))});
+    rows.push_back({word(one, "kind") + " " + word(one, "key") + (is_unprovided ? " (no Orch provides it)" : ""), word(one, "table"),
+                    whole(number(one, "rows")), time_text(1000 * number(one, "oldest_ms"))});
   }
   if (rows.size() == 1) return {};
   return rows;
@@ -191,15 +189,14 @@ TopView::Rows TopView::sources() const {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
     const std::string name = word(one, "name");
-    const std::string shown = switch_agent::plain_names(name);
     const json::object* const old = named(list(before_, "rows"), "name", name);
     const double turns = rate(one, old, "turns");
     const double share = rate(one, old, "ran_us") / 1e6;
     const std::array<double, 7> by{
         0, turns, share, number(one, "longest_us"), number(one, "depth"), number(one, "waiting_us"), number(one, "busy_us")};
     all.push_back({by[static_cast<std::size_t>(order_)],
-                   shown,
-                   {shown, whole(number(one, "priority")), word(one, "state"), whole(turns), whole(rate(one, old, "items")), percent(share),
+                   name,
+                   {name, whole(number(one, "priority")), word(one, "state"), whole(turns), whole(rate(one, old, "items")), percent(share),
                     turns > 0 ? time_text(share * 1e6 / turns) : "-", time_text(number(one, "longest_us")), whole(number(one, "depth")),
                     time_text(number(one, "waiting_us")), time_text(number(one, "wait_bound_us")), time_text(number(one, "busy_us"))}});
   }

@@ -40,7 +40,7 @@ Result<Scope> scope_of(const std::string& table) {
     of(ObjectKind::Address);
   } else if (table == "NEIGH_TABLE") {
     of(ObjectKind::Neighbor);
-  } else if (table == "NEXTHOP_GROUP_TABLE" || table == "NEXTHOP_SET") {
+  } else if (table == "NEXTHOP_GROUP_TABLE") {
     of(ObjectKind::Nexthop);
   } else if (table == "ROUTE_TABLE") {
     of(ObjectKind::Route);

@@ -9,6 +9,7 @@
 #include "commands/answers.h"
 #include "rondod/commands/commands.h"
 #include "rondod/limits.h"
+#include "switch_agent/facts.h"
 
 namespace rondo::daemon {
 
@@ -189,7 +190,7 @@ void add_withdrawn(const CommandContext& context, json::array& notes) {
 /// a time, and the consumers count those.
 void add_refused(const CommandContext& context, json::array& troubles) {
   const std::size_t groups = context.agent->row_states().counts("NEXTHOP_GROUP_TABLE").refused;
-  const std::size_t sets = context.agent->row_states().counts("NEXTHOP_SET").refused;
+  const std::size_t sets = context.agent->nexthop_groups().state_counts(switch_agent::kNextHops).refused;
   if (groups + sets == 0) return;
   std::string told = groups == 0 ? "" : counted(groups, "next-hop group");
   if (sets != 0) told.append(told.empty() ? "" : ", ").append(counted(sets, "set") + " of next hops that routes name");

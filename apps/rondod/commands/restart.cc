@@ -20,19 +20,14 @@ void add(std::vector<RestartReason>& reasons, std::string what, std::uint64_t co
   if (count != 0) reasons.push_back({std::move(what), count});
 }
 
-/// The switch agent writes the rows of NEXTHOP_SET: no operator has seen the table.
-std::string rows_of(const std::string& table) {
-  return table == switch_agent::kNexthopSetTable ? "sets of next hops that routes name" : "rows of " + table;
-}
-
 void add_tables(const CommandContext& context, bool skip_waiting, std::vector<RestartReason>& reasons) {
   std::uint64_t unread = 0;
   const std::vector<ConsumerStats> consumers = context.runtime.consumers();
   for (const ConsumerStats& consumer : consumers) {
     if (is_run_table(context.config, consumer.table)) continue;  // A run that has not ended runs again after the start.
     unread += consumer.caught_up ? 0 : 1;
-    add(reasons, rows_of(consumer.table) + " are being handled", consumer.queued + consumer.in_flight);
-    if (!skip_waiting) add(reasons, rows_of(consumer.table) + " wait", consumer.parked);
+    add(reasons, "rows of " + consumer.table + " are being handled", consumer.queued + consumer.in_flight);
+    if (!skip_waiting) add(reasons, "rows of " + consumer.table + " wait", consumer.parked);
   }
   add(reasons, "tables have not been read since the start", unread);
 }
@@ -56,8 +51,8 @@ void add_stores(const CommandContext& context, std::vector<RestartReason>& reaso
 void add_earlier(const std::vector<EarlierVersions::Count>& counts, std::vector<RestartReason>& reasons) {
   constexpr std::string_view kLost = " have an earlier version in the data plane, which a restart removes";
   for (const EarlierVersions::Count& count : counts) {
-    add(reasons, rows_of(count.table) + " that wait" + std::string{kLost}, count.waiting);
-    add(reasons, "rejected " + rows_of(count.table) + std::string{kLost}, count.rejected);
+    add(reasons, "rows of " + count.table + " that wait" + std::string{kLost}, count.waiting);
+    add(reasons, "rejected rows of " + count.table + std::string{kLost}, count.rejected);
   }
 }
 

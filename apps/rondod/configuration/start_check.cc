@@ -188,7 +188,7 @@ class StartCheck {
 
   void check_group(const StoreGroup& group) {
     check_store("store.group.url", group.place);
-    std::vector<std::string_view> known{switch_agent::kNexthopSetTable};
+    std::vector<std::string_view> known;
     for (const switch_agent::TableReference& table : switch_agent::tables()) known.push_back(table.name);
     const std::vector<std::string> managed = config_.managers.enabled ? managers::config_tables() : std::vector<std::string>{};
     known.insert(known.end(), managed.begin(), managed.end());

@@ -25,17 +25,14 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent) {
 Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
                                                          const RedisWatch& redis) {
   std::unique_ptr<NeighborFeed> feed{new NeighborFeed(runtime, agent, plane)};
-  auto neighbors = managers::LearnedNeighbors::open(runtime, {.resolve =
-                                                                  [feed = feed.get()](IfIndex port, const IpAddress& address) {
-                                                                    return feed->watch_ ? feed->watch_->resolve(port, address) : Status{};
-                                                                  },
-                                                              .for_each_left_out =
-                                                                  [&agent](const std::function<void(std::string_view)>& visit) {
-                                                                    for (const std::string& neighbor : agent.nexthop_groups().overdue())
-                                                                      visit(neighbor);
-                                                                  },
-                                                              .is_settled = [&runtime, &agent] { return is_settled(runtime, agent); },
-                                                              .may_write = [&redis] { return !redis.waits_for_lease(); }});
+  auto neighbors = managers::LearnedNeighbors::open(
+      runtime,
+      {.resolve = [feed = feed.get()](IfIndex port,
+                                      const IpAddress& address) { return feed->watch_ ? feed->watch_->resolve(port, address) : Status{}; },
+       .for_each_left_out =
+           [&agent](const std::function<void(std::string_view)>& visit) { agent.nexthop_groups().for_each_lacking(visit); },
+       .is_settled = [&runtime, &agent] { return is_settled(runtime, agent); },
+       .may_write = [&redis] { return !redis.waits_for_lease(); }});
   if (!neighbors) return failure(neighbors.error());
   feed->neighbors_ = std::move(*neighbors);
   agent.explain_unresolved([learned = feed->neighbors_.get()](std::string_view key) { return learned->words_about(key); });

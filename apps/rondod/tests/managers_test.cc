@@ -264,12 +264,9 @@ TEST_F(RondodManagers, ARestartCheckIsAnsweredWithTheReasons) {
   EXPECT_TRUE(state_becomes("INTERFACE_TABLE|swp1|10.0.0.1/24", "state", "ok")) << log_text();
   // For the neighbour.
   EXPECT_TRUE(becomes([&] {
-    return json::serialize(call("restart-check")) ==
-           R"({"ready":false,"rows":[{"count":1,"what":"sets of next hops that routes name wait"},{"count":1,"what":"rows of ROUTE_TABLE wait"}]})";
+    return json::serialize(call("restart-check")) == R"({"ready":false,"rows":[{"count":1,"what":"rows of ROUTE_TABLE wait"}]})";
   })) << json::serialize(call("restart-check"));
-  EXPECT_EQ(
-      asked(R"(["orchagent",""])"),
-      R"([message, RESTARTCHECKREPLY, ["orchagent","NOT_READY","sets of next hops that routes name wait","1","rows of ROUTE_TABLE wait","1"]])");
+  EXPECT_EQ(asked(R"(["orchagent",""])"), R"([message, RESTARTCHECKREPLY, ["orchagent","NOT_READY","rows of ROUTE_TABLE wait","1"]])");
   EXPECT_EQ(asked(R"(["orchagent","","NoFreeze","true","SkipPendingTaskCheck","true"])"),
             R"([message, RESTARTCHECKREPLY, ["orchagent","READY"]])");
   EXPECT_TRUE(call("restart-check", {{"skip_waiting", "yes"}}).at("ready").as_bool());
@@ -388,9 +385,8 @@ std::set<std::string> own_keys_of_the_guide() {
 TEST_F(RondodManagers, TheGuideListsEachKeyOnTheRedisThatIsNoneOfSonics) {
   const std::set<std::string> listed = own_keys_of_the_guide();
   const redis::TableKeys keys("T", ':', 0);
-  for (const std::string_view name :
-       {keys.inflight.substr(0, keys.inflight.find('@')), std::string{redis::kEpochKey}, std::string{redis::kLeaseKey},
-        std::string{switch_agent::kNexthopSetTable}, std::string{managers::kManagedTable}}) {
+  for (const std::string_view name : {keys.inflight.substr(0, keys.inflight.find('@')), std::string{redis::kEpochKey},
+                                      std::string{redis::kLeaseKey}, std::string{managers::kManagedTable}}) {
     EXPECT_TRUE(listed.contains(std::string{name})) << name;
   }
   std::set<std::string> sonics{"INTERFACE_TABLE", "NEIGH_RESTORE_TABLE"};
@@ -413,7 +409,7 @@ TEST_F(RondodManagers, TheGuideListsEachKeyOnTheRedisThatIsNoneOfSonics) {
       seen.insert(name);
     }
   }
-  EXPECT_TRUE(seen.contains("MANAGED_ROWS") && seen.contains("RONDO_EPOCH") && seen.contains("NEXTHOP_SET"));
+  EXPECT_TRUE(seen.contains("MANAGED_ROWS") && seen.contains("RONDO_EPOCH"));
 }
 
 TEST_F(RondodManagers, WhyGoesFromConfigDbToTheFactThatIsMissing) {

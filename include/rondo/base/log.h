@@ -26,9 +26,6 @@ std::string_view to_string(LogLevel level) noexcept;
 /// The inverse of to_string; empty for any other text.
 std::optional<LogLevel> log_level(std::string_view name) noexcept;
 
-/// Returns the text in an operator's terms.
-using LogRename = std::function<std::string(std::string_view text)>;
-
 /// The value of a pair. It refers to its text, and is valid until the end of the logging expression.
 class LogValue {
  public:
@@ -42,8 +39,7 @@ class LogValue {
   LogValue(const Status& status) noexcept : kind_(Kind::Status), status_(&status) {}
 
   /// Appends the value. Text with spaces, quotes, '=' or control characters is quoted and escaped, so that the output stays one line.
-  /// A text or a Status passes through 'rename' first, if there is one.
-  void append_to(std::string& line, const LogRename& rename = {}) const;
+  void append_to(std::string& line) const;
 
  private:
   enum class Kind : std::uint8_t { Text, Real, Signed, Unsigned, Status };
@@ -73,8 +69,6 @@ struct LogOptions {
   std::function<void(std::string_view line)> writer;
   /// Also receives each written line, for example to keep the newest ones. Called under the log's lock.
   std::function<void(std::string_view line)> copy = {};
-  /// Replaces internal names in the values of pairs. Called under the log's lock.
-  LogRename rename = {};
 };
 
 /// True when the service manager has connected standard error to the journal ($JOURNAL_STREAM names its device and inode).

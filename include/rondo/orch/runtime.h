@@ -111,9 +111,10 @@ struct ParkedFact {
 
 /// Where a fact comes from: the row that would make it true, and a note for people, such as "the port has no carrier".
 struct FactOrigin {
-  std::string table;
-  std::string key;
-  std::string note;
+  std::string table = {};
+  std::string key = {};
+  std::string note = {};
+  std::optional<Fact> fact = {};  // In place of a row: another fact that would make it true, whose rows are meant.
 };
 
 /// One row of the answer to "why is this not done?".
