@@ -216,8 +216,7 @@ Outcome Pools::remove(std::string_view name) {
 // region: services
 Services::Services(Runtime& runtime, const Pools& pools, Device& device)
     : Orch(runtime, "services", Priority::p1), pools_(pools), device_(device) {
-  table_ = consume("SERVICE", this, &Services::set, &Services::remove, {.needs = {kPool}});
-  device_.on_room([this] { release(table_); });
+  consume("SERVICE", this, &Services::set, &Services::remove, {.needs = {kPool}});
 }
 
 Outcome Services::set(std::string_view service, const Fields& fields) {
@@ -236,23 +235,19 @@ Outcome Services::remove(std::string_view service) {
   return program(service, {}, Outcome::done());
 }
 
-/// The device answers later; until then the runtime delivers no other change of this service.
+// region: program
+/// The device answers later; until then the runtime delivers no other change of this service, and none at all while the device is full.
 Outcome Services::program(std::string_view service, std::vector<std::string> members, const Outcome& success) {
-  submit({.service = std::string{service}, .members = std::move(members)}, current_ticket(), success);
-  if (!device_.has_room()) hold(table_);
-  return Outcome::staged();
-}
-
-void Services::submit(Request request, Ticket ticket, const Outcome& success) {
-  const std::size_t lane = request.members.empty() ? kRemovals : kAdditions;
-  device_.submit(lane, std::vector{std::move(request)}, [this, ticket, success](std::span<const Request> answered) {
-    const Request& answer = answered.front();
-    if (answer.status.ok()) return settle(ticket, success);
+  const std::size_t lane = members.empty() ? kRemovals : kAdditions;
+  Request request{.service = std::string{service}, .members = std::move(members)};
+  return stage_on(device_, lane, std::move(request), [this, success](const Request& answer) {
+    if (answer.status.ok()) return success;
     const bool is_refused = answer.status.code() == StatusCode::InvalidArgument && !answer.members.empty();
-    if (!is_refused) return settle(ticket, Outcome::retry_after(100ms, answer.status));
-    submit({.service = answer.service, .members = {}}, ticket, Outcome::reject_removed(answer.status));  // A retry would be refused, too.
+    if (!is_refused) return Outcome::retry_after(100ms, answer.status);
+    return program(answer.service, {}, Outcome::reject_removed(answer.status));  // A retry would be refused, too.
   });
 }
+// endregion
 // endregion
 
 // --- Drainer

@@ -102,11 +102,9 @@ class Services final : public rondo::Orch {
   rondo::Outcome set(std::string_view service, const rondo::Fields& fields);
   rondo::Outcome remove(std::string_view service);
   rondo::Outcome program(std::string_view service, std::vector<std::string> members, const rondo::Outcome& success);
-  void submit(Request request, rondo::Ticket ticket, const rondo::Outcome& success);
 
   const Pools& pools_;
   Device& device_;
-  rondo::ConsumerHandle table_;
 };
 
 // region: messages

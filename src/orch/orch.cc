@@ -1,6 +1,10 @@
 #include "rondo/orch/orch.h"
 
 #include <algorithm>
+#include <exception>
+#include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "orch/consumer.h"
@@ -20,6 +24,7 @@ struct Orch::Parts {
   std::vector<std::unique_ptr<FactObserver>> observers;
   std::vector<std::unique_ptr<TimerSource>> timers;
   std::vector<FactKind> provided;
+  std::map<const void*, std::set<Consumer*>> held_for;   // By target of stage_on(): the consumers that wait for its room.
   std::shared_ptr<void> life = std::make_shared<int>();  // Destroyed with the Orch; weak references detect that.
 };
 
@@ -302,5 +307,30 @@ Consumer& Orch::named(ConsumerHandle handle, std::string_view function, std::str
 void Orch::hold(ConsumerHandle consumer) { named(consumer, "hold()").hold(); }
 void Orch::release(ConsumerHandle consumer) { named(consumer, "release()").release(); }
 void Orch::requeue(ConsumerHandle consumer, std::string_view key) { named(consumer, "requeue()", key).requeue(key); }
+
+std::weak_ptr<void> Orch::life() const { return parts_->life; }
+bool Orch::begins_to_stage_on(const void* target) { return parts_->held_for.try_emplace(target).second; }
+
+void Orch::hold_for(const void* target, const Ticket& ticket) {
+  parts_->held_for[target].insert(ticket.consumer);
+  ticket.consumer->hold();
+}
+
+void Orch::release_held_for(const void* target) {
+  for (Consumer* const consumer : std::exchange(parts_->held_for[target], {})) consumer->release();
+}
+
+void Orch::settle_with(const Ticket& ticket, const std::function<Outcome()>& outcome_of) {
+  Ticket& current = runtime_.parts_->current;
+  const Ticket before = std::exchange(current, ticket);
+  std::optional<Outcome> outcome;
+  try {
+    outcome = outcome_of();
+  } catch (...) {
+    outcome = Outcome::reject(status_of_exception(std::current_exception()));
+  }
+  current = before;
+  if (outcome->kind() != Outcome::Kind::Staged) settle(ticket, *outcome);
+}
 
 }  // namespace rondo

@@ -39,6 +39,7 @@ class OpenOrch final : public Orch {
   using Orch::release;
   using Orch::requeue;
   using Orch::settle;
+  using Orch::stage_on;
   using Orch::withdraw;
 };
 

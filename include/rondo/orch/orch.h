@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/limits.h"
@@ -161,6 +162,27 @@ class Orch {
   Ticket current_ticket() const;
   /// Sets the outcome of a staged change; it must not be Outcome::staged() (assert). A ticket that was already settled is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
+  /// Submits 'operation' in 'lane' of 'target', an Executor, for the change that is being handled, and stages the change. In the turn of
+  /// the answer it is settled with what 'outcome_of' returns for the answered operation; what that throws rejects it. 'outcome_of' may
+  /// return another stage_on(), for a further operation of the same change. While the target has no room, the consumer of the change is
+  /// held. Only inside a handler of single changes or 'outcome_of' (assert). The target must outlive the turns of the runtime.
+  template <class Target, class Operation, class OutcomeOf>
+  Outcome stage_on(Target& target, std::size_t lane, Operation operation, OutcomeOf outcome_of) {
+    const Ticket ticket = current_ticket();
+    const std::weak_ptr<void> alive = life();
+    if (begins_to_stage_on(&target)) {
+      target.on_room([this, alive, at = &target] {
+        if (!alive.expired()) release_held_for(at);
+      });
+    }
+    std::vector<Operation> operations;
+    operations.push_back(std::move(operation));
+    target.submit(lane, std::move(operations), [this, alive, ticket, outcome_of = std::move(outcome_of)](std::span<Operation> answered) {
+      if (!alive.expired()) settle_with(ticket, [&] { return outcome_of(std::as_const(answered.front())); });
+    });
+    if (!target.has_room()) hold_for(&target, ticket);
+    return Outcome::staged();
+  }
   /// Handles the row of 'key' again: its handler receives the whole row, in a turn of the consumer. For events that no fact reports, such
   /// as a device that lost its state. Does nothing if there is no such row, or if a change of it already waits: that change will be handled
   /// later anyway. A staged row is handled again after its outcome. Never refused. With an external store the row is read again, which
@@ -196,6 +218,11 @@ class Orch {
   /// Called once, when the constructor has returned and the Orch belongs to the runtime.
   virtual void on_added() {}
   Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job);
+  std::weak_ptr<void> life() const;
+  bool begins_to_stage_on(const void* target);
+  void hold_for(const void* target, const Ticket& ticket);
+  void release_held_for(const void* target);
+  void settle_with(const Ticket& ticket, const std::function<Outcome()>& outcome_of);
   std::vector<std::string> providers_of(std::string_view table, std::span<const FactKind> kinds);
   Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                          const ConsumeOptions& options);
