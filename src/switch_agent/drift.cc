@@ -29,11 +29,12 @@ std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, s
   return std::visit(Visit{object.index()}, object);
 }
 
-template <class Entry, class Key>
-Status read_sorted(Result<std::vector<Entry>> read, std::vector<Entry>& to, Key key) {
+template <class Entry, class Look, class Key>
+Status read_sorted(Result<std::vector<Entry>> read, Look& look, Key key) {
   if (!read) return std::move(read).error();
-  to = std::move(*read);
-  std::ranges::sort(to, {}, key);
+  look.actual = std::move(*read);
+  std::ranges::sort(look.actual, {}, key);
+  look.wanted.resize(look.actual.size());
   return {};
 }
 
@@ -44,7 +45,7 @@ bool Findings::ByObject::operator()(const Difference& a, const Difference& b) co
 }
 
 void add_difference(std::vector<Drift>& found, const char* table, const std::string& device, std::initializer_list<Setting> settings) {
-  Drift drift{.kind = DriftKind::Changed, .object = {}, .table = table, .key = device, .wanted = {}, .actual = {}};
+  Drift drift{.kind = DriftKind::Changed, .object = {}, .table = table, .key = device};
   for (const Setting& one : settings) {
     if (one.wanted == one.actual) continue;
     drift.wanted.append(drift.wanted.empty() ? "" : ", ").append(one.wanted);
@@ -82,31 +83,16 @@ std::size_t PlaneSnapshot::objects() const noexcept {
 }
 
 Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot) {
-  Status status;
+  const auto place_of = [](const auto& entry) { return std::pair{entry.port, entry.address}; };
   switch (kind) {
-    case ObjectKind::Address:
-      status = read_sorted(plane.addresses(), snapshot.addresses.actual, [](const AddressEntry& entry) {
-        return std::pair{entry.port, entry.address};
-      });
-      snapshot.addresses.wanted.resize(snapshot.addresses.actual.size());
-      return status;
-    case ObjectKind::Neighbor:
-      status = read_sorted(plane.neighbors(), snapshot.neighbors.actual, [](const NeighborEntry& entry) {
-        return std::pair{entry.port, entry.address};
-      });
-      snapshot.neighbors.wanted.resize(snapshot.neighbors.actual.size());
-      return status;
-    case ObjectKind::Nexthop:
-      status = read_sorted(plane.nexthops(), snapshot.nexthops.actual, &NexthopEntry::id);
-      snapshot.nexthops.wanted.resize(snapshot.nexthops.actual.size());
-      return status;
+    case ObjectKind::Address: return read_sorted(plane.addresses(), snapshot.addresses, place_of);
+    case ObjectKind::Neighbor: return read_sorted(plane.neighbors(), snapshot.neighbors, place_of);
+    case ObjectKind::Nexthop: return read_sorted(plane.nexthops(), snapshot.nexthops, &NexthopEntry::id);
     case ObjectKind::Fdb:
-      status = read_sorted(plane.fdb(), snapshot.fdb.actual, [](const FdbEntry& entry) { return std::pair{entry.bridge, entry.mac}; });
-      snapshot.fdb.wanted.resize(snapshot.fdb.actual.size());
-      return status;
+      return read_sorted(plane.fdb(), snapshot.fdb, [](const FdbEntry& entry) { return std::pair{entry.bridge, entry.mac}; });
     case ObjectKind::Route: return plane.routes([&snapshot](const RouteEntry& entry) { snapshot.routes.actual.push_back(entry); });
   }
-  return status;
+  return {};
 }
 
 }  // namespace rondo::switch_agent

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <optional>
@@ -33,10 +34,10 @@ ObjectKind kind_of(const DeleteOrder& object) noexcept;
 struct Drift {
   DriftKind kind = DriftKind::Missing;
   DeleteOrder object;
-  std::string table;   // The table of the row that asks for the object; empty if no row does.
-  std::string key;     // The key of that row; empty if no row asks for the object.
-  std::string wanted;  // "route 10.0.0.0/8 via nexthop 7"; empty if unwanted.
-  std::string actual;  // What the data plane has; empty if missing.
+  std::string table = {};   // The table of the row that asks for the object; empty if no row does.
+  std::string key = {};     // The key of that row; empty if no row asks for the object.
+  std::string wanted = {};  // "route 10.0.0.0/8 via nexthop 7"; empty if unwanted.
+  std::string actual = {};  // What the data plane has; empty if missing.
 };
 
 /// A setting of a device, as its row asks for it and as the data plane has it: "up" and "down".
@@ -131,36 +132,57 @@ class Findings {
   RowNames rows_;
 };
 
-/// The objects read of one kind, sorted for lookup, and the progress of the comparison. 'wanted' marks the entries that an Orch asks for.
-struct AddressLook {
-  std::vector<AddressEntry> actual;  // By port and address.
-  std::vector<bool> wanted;
+/// Visits at most 'limit' entries of 'map' after the key 'after', and advances 'after'. Returns true at the end of the map.
+template <class Map, class Visit>
+bool walk_slice(Map& map, std::optional<typename Map::key_type>& after, std::size_t& limit, Visit visit) {
+  auto it = after ? map.upper_bound(*after) : map.begin();
+  for (; it != map.end() && limit > 0; ++it, --limit) {
+    after = it->first;
+    visit(it->first, it->second);
+  }
+  return it == map.end();
+}
+
+/// The objects read of one small kind, and the progress of their comparison with those of an Orch, which has them in a map by 'Key'.
+template <class Entry, class Key>
+struct Look {
+  std::vector<Entry> actual;  // Sorted by what the Orch looks for.
+  std::vector<bool> wanted;   // By index in 'actual': an Orch asks for it.
   std::size_t next_actual = 0;
-  std::string after;  // The port whose addresses were compared last.
-  bool walked = false;
+  std::optional<Key> after;  // The key that was compared last.
+  bool walked = false;       // All objects of the Orch were compared.
+
+  void want(const Entry& entry) { wanted[static_cast<std::size_t>(&entry - actual.data())] = true; }
+  /// Returns the entry for which 'place_of' returns 'place'; null if there is none. O(log).
+  template <class Place, class PlaceOf>
+  const Entry* find(const Place& place, PlaceOf place_of) const {
+    const auto it = std::ranges::lower_bound(actual, place, {}, place_of);
+    return it == actual.end() || std::invoke(place_of, *it) != place ? nullptr : &*it;
+  }
+  /// Calls 'compare' with about 'limit' of the Orch's objects that were not compared yet.
+  template <class Map, class Compare>
+  void walk(Map& own, std::size_t& limit, Compare compare) {
+    if (!walked) walked = walk_slice(own, after, limit, compare);
+  }
+  /// After the walk: adds the entries that are not wanted and that 'is_left' does not leave. Returns true at the end of both.
+  template <class ObjectOf, class IsLeft, class WordsOf>
+  bool add_unwanted(std::size_t limit, Findings& findings, ObjectOf object_of, IsLeft is_left, WordsOf words_of) {
+    for (; walked && next_actual < actual.size() && limit > 0; ++next_actual, --limit) {
+      const Entry& entry = actual[next_actual];
+      if (wanted[next_actual] || is_left(entry)) continue;
+      const DeleteOrder object = object_of(entry);
+      findings.add(DriftKind::Unwanted, object,
+                   [&] { return Drift{.kind = DriftKind::Unwanted, .object = object, .actual = words_of(entry)}; });
+    }
+    return walked && next_actual == actual.size();
+  }
 };
-struct NeighborLook {
-  std::vector<NeighborEntry> actual;  // By port and address.
-  std::vector<bool> wanted;
-  std::size_t next_actual = 0;
-  std::optional<std::pair<std::string, IpAddress>> after;
-  bool walked = false;
-};
-struct NexthopLook {
-  std::vector<NexthopEntry> actual;  // By number.
-  std::vector<bool> wanted;
-  std::size_t next_actual = 0;
+using AddressLook = Look<AddressEntry, std::string>;                            // By port and address; of the Orch, by port.
+using NeighborLook = Look<NeighborEntry, std::pair<std::string, IpAddress>>;    // By port and address.
+using FdbLook = Look<FdbEntry, std::pair<std::string, MacAddress>>;             // By bridge and address.
+struct NexthopLook : Look<NexthopEntry, std::pair<std::string, std::string>> {  // By number; of the Orch, the groups.
   std::optional<HopKey> after_nexthop;
-  std::optional<std::pair<std::string, std::string>> after_group;
   bool walked_nexthops = false;
-  bool walked = false;
-};
-struct FdbLook {
-  std::vector<FdbEntry> actual;  // By bridge and address.
-  std::vector<bool> wanted;
-  std::size_t next_actual = 0;
-  std::optional<std::pair<std::string, MacAddress>> after;
-  bool walked = false;
 };
 struct RouteLook {
   std::vector<RouteEntry> actual;  // In any order.
@@ -180,16 +202,5 @@ struct PlaneSnapshot {
   std::size_t objects() const noexcept;
 };
 Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot);
-
-/// Visits at most 'limit' entries of 'map' after the key 'after', and advances 'after'. Returns true at the end of the map.
-template <class Map, class Visit>
-bool walk_slice(Map& map, std::optional<typename Map::key_type>& after, std::size_t& limit, Visit visit) {
-  auto it = after ? map.upper_bound(*after) : map.begin();
-  for (; it != map.end() && limit > 0; ++it, --limit) {
-    visit(it->first, it->second);
-    after = it->first;
-  }
-  return it == map.end();
-}
 
 }  // namespace rondo::switch_agent

@@ -16,39 +16,37 @@ std::string words_of(const std::string& vlan, const MacAddress& mac, std::string
 }  // namespace
 
 bool Fdb::compare(FdbLook& look, std::size_t limit, Findings& findings) const {
-  const auto place_of = [](const FdbEntry& entry) { return std::pair{entry.bridge, entry.mac}; };
-  if (!look.walked) {
-    look.walked = walk_slice(entries_, look.after, limit, [&](const Place& place, const Entry& entry) {
-      const IfIndex bridge = ids_.find(place.first);
-      const auto it = std::ranges::lower_bound(look.actual, std::pair{bridge, place.second}, {}, place_of);
-      const bool is_there = bridge && it != look.actual.end() && it->bridge == bridge && it->mac == place.second;
-      if (is_there && entry.is_static) look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
-      const bool is_due = entry.is_static && entry.applied && !entry.leaving && entry.orders == 0 && entry.holder.empty() &&
-                          device_of(place, entry.port) == entry.device && holds({kVlanMember, place.first + ":" + entry.port});
-      // The kernel names the owner of a bridge, not of an entry: those of a bridge of another program are not read.
-      if (!is_due || !ids_.device(place.first).ours || (is_there && it->is_sticky && it->port == entry.device)) return;
-      const DriftKind kind = is_there ? DriftKind::Changed : DriftKind::Missing;
-      const FdbDelete object{entry.device, place.second};
-      findings.add(kind, object, [&] {
-        return Drift{.kind = kind,
-                     .object = object,
-                     .table = "FDB_TABLE",
-                     .key = spellings_.holder(fdb_key(place.first, place.second)),
-                     .wanted = words_of(place.first, place.second, entry.port),
-                     .actual = is_there ? words_of(place.first, place.second, ids_.name(it->port), it->is_sticky) : std::string{}};
+  look.walk(entries_, limit, [&](const Place& place, const Entry& entry) {
+    const IfIndex bridge = ids_.find(place.first);
+    const FdbEntry* const actual = bridge ? look.find(std::pair{bridge, place.second},
+                                                      [](const FdbEntry& one) {
+                                                        return std::pair{one.bridge, one.mac};
+                                                      })
+                                          : nullptr;
+    if (actual != nullptr && entry.is_static) look.want(*actual);
+    const bool is_due = entry.is_static && entry.applied && !entry.leaving && entry.orders == 0 && entry.holder.empty() &&
+                        device_of(place, entry.port) == entry.device && holds({kVlanMember, place.first + ":" + entry.port});
+    // The kernel names the owner of a bridge, not of an entry: those of a bridge of another program are not read.
+    const bool is_same = actual != nullptr && actual->is_sticky && actual->port == entry.device;
+    if (!is_due || !ids_.device(place.first).ours || is_same) return;
+    const DriftKind kind = actual != nullptr ? DriftKind::Changed : DriftKind::Missing;
+    const FdbDelete object{entry.device, place.second};
+    findings.add(kind, object, [&] {
+      return Drift{
+          .kind = kind,
+          .object = object,
+          .table = "FDB_TABLE",
+          .key = spellings_.holder(fdb_key(place.first, place.second)),
+          .wanted = words_of(place.first, place.second, entry.port),
+          .actual = actual == nullptr ? std::string{} : words_of(place.first, place.second, ids_.name(actual->port), actual->is_sticky)};
+    });
+  });
+  const auto object_of = [](const FdbEntry& entry) { return FdbDelete{entry.port, entry.mac}; };
+  return look.add_unwanted(
+      limit, findings, object_of, [&](const FdbEntry& entry) { return has(object_of(entry)) || is_foreign(entry); },
+      [this](const FdbEntry& entry) {
+        return words_of(std::string{ids_.name(entry.bridge)}, entry.mac, ids_.name(entry.port), entry.is_sticky);
       });
-    });
-  }
-  for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
-    const FdbEntry& entry = look.actual[look.next_actual];
-    const FdbDelete object{entry.port, entry.mac};
-    if (look.wanted[look.next_actual] || has(object) || is_foreign(entry)) continue;
-    findings.add(DriftKind::Unwanted, object, [&] {
-      const std::string actual = words_of(std::string{ids_.name(entry.bridge)}, entry.mac, ids_.name(entry.port), entry.is_sticky);
-      return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = actual};
-    });
-  }
-  return look.walked && look.next_actual == look.actual.size();
 }
 
 Fdb::HeldByOthers Fdb::held_by_others() const {

@@ -14,42 +14,25 @@ constexpr std::uint32_t kPassingMetric = 1;
 /// IPv6 identifies an address by its bits alone, IPv4 by its bits and prefix length.
 bool is_same(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
 
-Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& port, const Prefix* wanted, const AddressEntry* actual) {
-  Drift drift{.kind = kind, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = {}};
-  if (wanted != nullptr) {
-    drift.table = "INTF_TABLE";
-    drift.key = port + ":" + wanted->to_string();
-    drift.wanted = "address " + wanted->to_string() + " on " + port;
-  }
-  if (actual != nullptr) {
-    drift.actual = "address " + actual->address.to_string() + (port.empty() ? "" : " on " + port) +
-                   (actual->expires                                  ? " that expires"
-                    : wanted != nullptr && !actual->has_subnet_route ? " without the route to its subnet"
-                                                                     : "");
-  }
-  return drift;
+std::string words_of(const AddressEntry& entry, const std::string& port, bool is_wanted) {
+  return "address " + entry.address.to_string() + (port.empty() ? "" : " on " + port) +
+         (entry.expires                          ? " that expires"
+          : is_wanted && !entry.has_subnet_route ? " without the route to its subnet"
+                                                 : "");
 }
 
 }  // namespace
 
 bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& findings) {
-  auto it = interfaces_.upper_bound(look.after);
-  for (; !look.walked && it != interfaces_.end() && limit > 0; ++it) {
-    compare_port(it->first, it->second, look, findings);
-    look.after = it->first;
-    limit -= std::min(limit, 1 + it->second.addresses.size());
-  }
-  look.walked = look.walked || it == interfaces_.end();
-  if (!look.walked) return false;
-  for (; look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
-    const AddressEntry& entry = look.actual[look.next_actual];
-    if (!entry.ours || look.wanted[look.next_actual]) continue;
-    const AddressDelete object{entry.port, entry.address};
-    if (has(object)) continue;  // A row asked for it after the Orch's own addresses were compared.
-    const std::string port{ids_.name(entry.port)};
-    findings.add(DriftKind::Unwanted, object, [&] { return drift_of(DriftKind::Unwanted, object, port, nullptr, &entry); });
-  }
-  return look.next_actual == look.actual.size();
+  look.walk(interfaces_, limit, [&](const std::string& port, Interface& interface) {
+    compare_port(port, interface, look, findings);
+    limit -= std::min(limit - 1, interface.addresses.size());
+  });
+  const auto object_of = [](const AddressEntry& entry) { return AddressDelete{entry.port, entry.address}; };
+  // A row may have asked for it after the Orch's own addresses were compared.
+  const auto is_left = [&](const AddressEntry& entry) { return !entry.ours || has(object_of(entry)); };
+  return look.add_unwanted(limit, findings, object_of, is_left,
+                           [this](const AddressEntry& entry) { return words_of(entry, std::string{ids_.name(entry.port)}, false); });
 }
 
 void Interfaces::compare_port(const std::string& port, Interface& interface, AddressLook& look, Findings& findings) {
@@ -61,7 +44,7 @@ void Interfaces::compare_port(const std::string& port, Interface& interface, Add
     auto it = std::ranges::lower_bound(look.actual, std::pair{id, Prefix{prefix.address, 0}}, {}, place);
     for (; it != look.actual.end() && it->port == id && it->address.address == prefix.address; ++it) {
       if (!is_same(it->address, prefix)) continue;
-      look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
+      look.want(*it);
       if (actual == nullptr || it->address == prefix) actual = &*it;
     }
     if (actual != nullptr) address.check = actual->check;
@@ -74,7 +57,14 @@ void Interfaces::compare_port(const std::string& port, Interface& interface, Add
     if (!is_due || is_refused || (actual != nullptr && actual->address == prefix && !actual->expires && !lacks_route)) continue;
     const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
     const AddressDelete object{id, actual == nullptr ? prefix : actual->address};
-    findings.add(kind, object, [&, wanted = &prefix] { return drift_of(kind, object, port, wanted, actual); });
+    findings.add(kind, object, [&, &wanted = prefix] {
+      return Drift{.kind = kind,
+                   .object = object,
+                   .table = "INTF_TABLE",
+                   .key = port + ":" + wanted.to_string(),
+                   .wanted = "address " + wanted.to_string() + " on " + port,
+                   .actual = actual == nullptr ? std::string{} : words_of(*actual, port, true)};
+    });
   }
 }
 

@@ -19,37 +19,32 @@ std::string words_of(const std::string& port, const IpAddress& address, const Ma
 }  // namespace
 
 bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& findings) const {
-  const auto place_of = [](const NeighborEntry& entry) { return std::pair{entry.port, entry.address}; };
-  if (!look.walked) {
-    look.walked = walk_slice(neighbors_, look.after, limit, [&](const Place& place, const Neighbor& neighbor) {
-      const IfIndex id = ids_.find(place.first);
-      const auto it = std::ranges::lower_bound(look.actual, std::pair{id, place.second}, {}, place_of);
-      const bool is_there = it != look.actual.end() && it->port == id && it->address == place.second;
-      if (is_there) look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
-      const bool is_due = id && neighbor.applied && !neighbor.learned && !neighbor.leaving && neighbor.orders == 0 &&
-                          holds({kAdminUp, place.first}) && (!place.second.is_v6() || holds({kIpv6, place.first}));
-      if (!is_due || (is_there && it->mac == neighbor.mac && it->permanent)) return;
-      const DriftKind kind = is_there ? DriftKind::Changed : DriftKind::Missing;
-      findings.add(kind, NeighborDelete{id, place.second}, [&] {
-        return Drift{.kind = kind,
-                     .object = NeighborDelete{id, place.second},
-                     .table = "NEIGH_TABLE",
-                     .key = neighbor_key(place.first, place.second),
-                     .wanted = words_of(place.first, place.second, neighbor.mac, true),
-                     .actual = is_there ? words_of(place.first, place.second, it->mac, it->permanent) : std::string{}};
+  look.walk(neighbors_, limit, [&](const Place& place, const Neighbor& neighbor) {
+    const IfIndex id = ids_.find(place.first);
+    const NeighborEntry* const actual = look.find(std::pair{id, place.second}, [](const NeighborEntry& entry) {
+      return std::pair{entry.port, entry.address};
+    });
+    if (actual != nullptr) look.want(*actual);
+    const bool is_due = id && neighbor.applied && !neighbor.learned && !neighbor.leaving && neighbor.orders == 0 &&
+                        holds({kAdminUp, place.first}) && (!place.second.is_v6() || holds({kIpv6, place.first}));
+    if (!is_due || (actual != nullptr && actual->mac == neighbor.mac && actual->permanent)) return;
+    const DriftKind kind = actual != nullptr ? DriftKind::Changed : DriftKind::Missing;
+    const NeighborDelete object{id, place.second};
+    findings.add(kind, object, [&] {
+      return Drift{.kind = kind,
+                   .object = object,
+                   .table = "NEIGH_TABLE",
+                   .key = neighbor_key(place.first, place.second),
+                   .wanted = words_of(place.first, place.second, neighbor.mac, true),
+                   .actual = actual == nullptr ? std::string{} : words_of(place.first, place.second, actual->mac, actual->permanent)};
+    });
+  });
+  const auto object_of = [](const NeighborEntry& entry) { return NeighborDelete{entry.port, entry.address}; };
+  return look.add_unwanted(
+      limit, findings, object_of, [&](const NeighborEntry& entry) { return has(object_of(entry)); },
+      [this](const NeighborEntry& entry) {
+        return words_of(std::string{ids_.name(entry.port)}, entry.address, entry.mac, entry.permanent);
       });
-    });
-  }
-  for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
-    const NeighborEntry& entry = look.actual[look.next_actual];
-    const NeighborDelete object{entry.port, entry.address};
-    if (look.wanted[look.next_actual] || has(object)) continue;
-    findings.add(DriftKind::Unwanted, object, [&] {
-      const std::string actual = words_of(std::string{ids_.name(entry.port)}, entry.address, entry.mac, entry.permanent);
-      return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = actual};
-    });
-  }
-  return look.walked && look.next_actual == look.actual.size();
 }
 
 void Neighbors::program_again(const NeighborDelete& object) {

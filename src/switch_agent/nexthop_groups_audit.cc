@@ -22,10 +22,9 @@ std::string words_of(const NexthopEntry& entry) {
 
 /// Finds the entry with this number and marks it as wanted.
 const NexthopEntry* find(NexthopLook& look, NexthopId id) {
-  const auto it = std::ranges::lower_bound(look.actual, id, {}, &NexthopEntry::id);
-  if (it == look.actual.end() || it->id != id) return nullptr;
-  look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
-  return &*it;
+  const NexthopEntry* const entry = look.find(id, &NexthopEntry::id);
+  if (entry != nullptr) look.want(*entry);
+  return entry;
 }
 
 /// No table has the sets of next hops that routes name.
@@ -39,22 +38,12 @@ bool NexthopGroups::compare(NexthopLook& look, std::size_t limit, Findings& find
         walk_slice(nexthops_, look.after_nexthop, limit, [&](const HopKey&, const Nexthop& one) { compare(one, look, findings); });
   }
   if (look.walked_nexthops && !look.walked) {
-    look.walked = walk_slice(groups_, look.after_group, limit, [&](const auto&, const Group& one) { compare(one, look, findings); });
+    look.walk(groups_, limit, [&](const auto&, const Group& one) { compare(one, look, findings); });
     for (const NexthopId id : undeleted_) find(look, id);
   }
-  for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
-    const NexthopEntry& entry = look.actual[look.next_actual];
-    if (look.wanted[look.next_actual]) continue;
-    findings.add(DriftKind::Unwanted, NexthopDelete{entry.id}, [&] {
-      return Drift{.kind = DriftKind::Unwanted,
-                   .object = NexthopDelete{entry.id},
-                   .table = {},
-                   .key = {},
-                   .wanted = {},
-                   .actual = ports_.named(words_of(entry))};
-    });
-  }
-  return look.walked && look.next_actual == look.actual.size();
+  return look.add_unwanted(
+      limit, findings, [](const NexthopEntry& entry) { return NexthopDelete{entry.id}; }, [](const NexthopEntry&) { return false; },
+      [this](const NexthopEntry& entry) { return ports_.named(words_of(entry)); });
 }
 
 void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const {
