@@ -5,7 +5,7 @@
 //   replay  sends the file from a process of its own, in one session, through rondod's FPM server, tables and Orchs into the kernel, in a
 //           namespace with the same ports (needs root). Then it compares the prefixes in the kernel with those of the file. Beside it a
 //           bare netlink loop programs the same prefixes, all with one group, into tables that no rule reads: in zebra's order, and with
-//           the shortest prefixes first, which is nearly rondod's order (fpm/write_order.h). Of the loop only the system calls count
+//           the shortest prefixes first, which is nearly rondod's order (fpm/write_order.h). Only system calls count for the loop.
 // "A second of CPU" counts the CPU time of all threads, without the sender's. Pin the program to a processor (taskset), and "median" is
 // what one core does for both.
 // Usage: bench_fpm_capture record FILE TABLE [routes] | replay FILE [rounds]

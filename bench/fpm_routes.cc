@@ -37,7 +37,7 @@ constexpr unsigned kSingles = 200;
 /// How the routes among which single ones are measured arrive: 'step' of them, then a single one, then the rest of 'pause'.
 struct Pace {
   const char* what;
-  std::size_t share_percent;  // Of the table.
+  std::size_t share_percent;  // Share of the table.
   std::size_t step;           // 0: as many as make kSingles steps.
   Duration pause;
 };

@@ -339,7 +339,7 @@ double resident_mib() {
 }
 
 /// The start of a process with these jobs, until the first run of a job that is due begins; then its memory, after the store's thread has
-/// looked through all jobs.
+/// read all jobs.
 void start(const std::string& database, std::size_t count) {
   constexpr int kProbes = 10;
   {

@@ -36,7 +36,7 @@ using Route = std::pair<Prefix, NexthopId>;
 struct Sample {
   std::size_t routes = 0;
   double seconds = 0;
-  double cpu_seconds = 0;  // Of all our threads, or of ip(8).
+  double cpu_seconds = 0;  // CPU time of all our threads, or of ip(8).
 
   void add(const Sample& other) {
     routes += other.routes;

@@ -276,7 +276,7 @@ class Replay {
   /// A prefix of each peer, so that the kernel's number of each group is known.
   void learn_groups() {
     for (std::uint32_t peer = 0; peer <= kPeers; ++peer) {
-      const Prefix probe = {IpAddress::v4(0xc6120000U + (peer << 8)), 24};  // Of 198.18.0.0/15.
+      const Prefix probe = {IpAddress::v4(0xc6120000U + (peer << 8)), 24};  // A prefix in 198.18.0.0/15.
       std::string frame;
       add_route(frame, probe, peer);
       zebra_.send(frame);

@@ -100,7 +100,7 @@ class Outside {
 struct Figures {
   double rows_a_second = 0;
   double overhead_ns = 0;  // CPU time of all threads, without the handler.
-  double home_ns = 0;      // Of it, the part on the home thread (with the handler if it runs there).
+  double home_ns = 0;      // The part of it on the home thread (with the handler if it runs there).
   std::size_t events = 0;
   double p50 = 0;
   double p99 = 0;

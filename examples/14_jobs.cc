@@ -1,4 +1,4 @@
-// Jobs in a program of one's own: three lines define a job, and each firing is a stored run. The second process takes up a run that the
+// Jobs in a program of one's own: three lines define a job, and each firing is a stored run. The second process repeats a run that the
 // first one did not end. Here both processes are runtimes of one program, one after the other.
 #include <unistd.h>
 

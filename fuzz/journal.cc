@@ -44,7 +44,7 @@ void read_all(std::string_view bytes) {
   JournalReader again("fuzz", bytes);
   JournalWalk walk(again);
   static_cast<void>(story_of(walk, "", "k"));
-  JournalFiles files;  // As if the second continued the first.
+  JournalFiles files;  // The second continues the first.
   for (const char* const name : {"one", "other"}) files.readers.push_back(std::make_unique<JournalReader>(name, bytes));
   const AuditReport report = audit(files);
   RONDO_ASSERT(report.violations <= report.waits && report.worst >= 0);

@@ -18,7 +18,7 @@ enum class RouteFileKind : unsigned char { Empty, Prefixes, Origins, Updates };
 
 struct RouteFile {
   RouteFileKind kind = RouteFileKind::Empty;
-  std::vector<Route> routes;  // In the order of the file.
+  std::vector<Route> routes;  // Sorted as in the file.
 };
 
 /// Reads the whole file. Errors name file and line: InvalidArgument for a malformed line, NotFound and the like if the file cannot be

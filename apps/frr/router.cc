@@ -119,7 +119,7 @@ Result<pid_t> Router::spawn(std::vector<std::string> words) const {
 
 Status Router::begin() {
   std::error_code ignored;
-  std::filesystem::remove(file("zserv.api"), ignored);  // Of a zebra that was killed.
+  std::filesystem::remove(file("zserv.api"), ignored);  // A killed zebra leaves it.
   const auto words = [this](const std::string& program) {
     return std::vector<std::string>{kPrograms + program,
                                     "-f",

@@ -10,7 +10,7 @@ namespace rondo::daemon {
 
 namespace {
 
-/// Of the calls and ends that a journal has. A journal of version 1 has none of them.
+/// Version of the calls and ends in a journal. A journal of version 1 has none of them.
 constexpr std::string_view kVersion = "2";
 
 struct Setting {

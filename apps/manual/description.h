@@ -14,7 +14,7 @@ enum class Word : std::uint8_t { Text, Table, Key, Field, File, Command, Paramet
 
 /// A positional word of a command.
 struct Argument {
-  std::string_view name;  // As shown in the help: TABLE.
+  std::string_view name;  // The help shows it: TABLE.
   std::string_view help;
   Word word = Word::Text;
   bool required = true;
@@ -24,7 +24,7 @@ struct Argument {
 
 struct Option {
   std::string_view name;   // --count
-  std::string_view value;  // As shown in the help: N. Empty: a flag.
+  std::string_view value;  // The help shows it: N. Empty: a flag.
   std::string_view help;
   Word word = Word::Text;
   double low = 0;  // The range of numbers and seconds.

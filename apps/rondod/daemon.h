@@ -40,7 +40,7 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// As Service::run(). SIGHUP also reads the policy, the log level and the password files again.
+  /// Runs as Service::run() does. SIGHUP also reads the policy, the log level and the password files again.
   Status run();
   /// True after run() of a standby whose namespace has become free: the caller destroys this object and opens another one, which reads what
   /// the last process left there and consumes the tables.
@@ -110,7 +110,7 @@ class Daemon {
   std::vector<std::unique_ptr<TableFile>> files_;  // The files of the store.
   netlink::PlaneLock plane_lock_;                  // Must outlive the parts that program the data plane.
   std::unique_ptr<DataPlane> plane_;
-  std::optional<netlink::NetworkNamespace> namespace_;  // That of the data plane; empty if this process programs none.
+  std::optional<netlink::NetworkNamespace> namespace_;  // Namespace of the data plane; empty if this process programs none.
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   Journal* journal_ = nullptr;                          // Owned by the runtime; null without a file.

@@ -87,7 +87,7 @@ int report_findings(const rondo::daemon::Config& config) {
   return findings.empty() ? 0 : rondo::daemon::exit_code(findings);
 }
 
-/// As Daemon::open(). Returns an error if the system has no memory, or no threads.
+/// Calls Daemon::open(). Returns an error if the system has no memory, or no threads.
 rondo::Result<std::unique_ptr<rondo::daemon::Daemon>> open_daemon(const rondo::daemon::Config& config, rondo::Log& log,
                                                                   const rondo::RecentLog& kept) try {
   return rondo::daemon::Daemon::open(config, log, kept);

@@ -78,7 +78,7 @@ class Run {
   }
 
  private:
-  double steps_up() const { return static_cast<double>(account_.steps_up); }  // Of the last batch.
+  double steps_up() const { return static_cast<double>(account_.steps_up); }  // Steps of the last batch.
   Duration batch() {
     fds_.notify_all();
     account_.begin();

@@ -95,7 +95,7 @@ class Loop {
   std::uint64_t left_ = 0;
 };
 
-/// Whether another thread sends messages: loops that can omit locks do so if none does.
+/// True if another thread sends messages: loops that can omit locks do so if none does.
 enum class Threads : std::uint8_t { One, Several };
 
 /// The works in which a candidate takes part.

@@ -81,7 +81,7 @@ void remove_services(const fs::path& folder) {
   }
 }
 
-/// Whether a TCP connection succeeds within half a second.
+/// True if a TCP connection succeeds within half a second.
 bool answers(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   unsigned short port = 0;

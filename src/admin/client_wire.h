@@ -47,7 +47,7 @@ struct AdminClient::Wire {
   ByteBuffer output;
   std::int64_t last_id = 0;
   std::int64_t awaited = 0;      // The id of the request that is being answered; 0 for bulk writes.
-  std::size_t answer_bytes = 0;  // Of the frames since that request.
+  std::size_t answer_bytes = 0;  // Bytes of the frames since that request.
   json::array rows;              // Rows of the answer that AdminClient::answer() is waiting for.
   bool peer_reads = true;        // False after the daemon closed its reading end; its last frames may still arrive.
   bool peer_writes = true;       // False after the end of its stream.

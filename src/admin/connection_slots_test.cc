@@ -1,4 +1,4 @@
-// The choice of the connection that gives up its place on the admin socket: states of places as input, the chosen one as result. And how
+// The choice of the connection that loses its place on the admin socket: states of places as input, the chosen one as result. And how
 // often troubles are reported, by a clock that the test sets.
 #include "admin/connection_slots.h"
 

@@ -121,7 +121,7 @@ TEST_F(AdminCrowd, WithoutDescriptorsTheOwnerIsToldAndTheCallerIsAcceptedLater) 
   EXPECT_EQ(server->stats().accepted, 3U);
 }
 
-/// The admin socket with few descriptors. Those of the callers, which are in this process, have high numbers and do not count.
+/// The admin socket with few descriptors. Descriptors of the callers, which are in this process, have high numbers and do not count.
 class AdminCrowdOfFewDescriptors : public AdminCrowd {
  protected:
   static constexpr int kHigh = 500;

@@ -13,7 +13,7 @@ namespace rondo {
 /// Returns the process that connected 'fd', with all rights. One system call.
 Caller caller_of(int fd);
 
-/// Whether the process is ending or has ended: it was killed, and the kernel takes its memory and files back. False if it is unknown.
+/// True if the process is ending or has ended: it was killed, and the kernel takes its memory and files back. False if it is unknown.
 bool is_ending(const Caller& caller);
 
 /// Returns the rights of 'caller', which connected 'fd', when members of 'read_group' may read. A privileged caller or a member of

@@ -120,11 +120,11 @@ class AdminSession final : private ReplyPort {
   bool input_ended_ = false;
   bool closing_ = false;
   std::optional<Bulk> bulk_;
-  std::deque<std::shared_ptr<Unsettled>> unsettled_;  // In the order of their frames. At most limits::kAdminBulkFrames, and one error.
+  std::deque<std::shared_ptr<Unsettled>> unsettled_;  // Sorted by their frames. At most limits::kAdminBulkFrames, and one error.
   std::weak_ptr<Reply::State> active_;                // The answer under way; its handles own it.
   bool answering_ = false;
   bool in_step_ = false;
-  const TimeIsUp* time_is_up_ = nullptr;  // Of the step under way.
+  const TimeIsUp* time_is_up_ = nullptr;  // Set for the step under way.
   std::optional<Reply> paused_;           // Waits for its next turn, which calls 'continuation_'.
   Reply::Continuation continuation_;
 };

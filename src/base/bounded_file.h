@@ -10,7 +10,7 @@
 
 namespace rondo {
 
-/// Whether read_bounded_file() reads a pipe. It blocks until the pipe has a writer that closes it.
+/// True if read_bounded_file() reads a pipe. It blocks until the pipe has a writer that closes it.
 enum class Pipes : std::uint8_t { Read, Refuse };
 
 /// The content of a regular file, a pipe, or the null device. 'what' names it in errors: "the configuration". InvalidArgument for another

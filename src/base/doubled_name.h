@@ -10,7 +10,7 @@ namespace rondo {
 
 struct DoubledName {
   std::string name;
-  std::size_t object = 0;  // Of the outermost objects, from 1 on.
+  std::size_t object = 0;  // Number among the outermost objects, from 1 on.
 };
 
 /// The first such name. 'text' is JSON. O(bytes), with an allocation for each name.

@@ -94,7 +94,7 @@ std::int64_t next_local(const CronFields& fields, std::int64_t from, std::int64_
   int time = time_from(fields, static_cast<int>(from - first_day * kDaySeconds));
   // Days before 'day' of the first month do not count; nor does the day itself if its last time is over.
   int day = time < 0 ? date.day + 1 : date.day;
-  int weekday = ((weekday_of(first_day) - date.day + 1) % 7 + 7) % 7;  // Of the month's first day.
+  int weekday = ((weekday_of(first_day) - date.day + 1) % 7 + 7) % 7;  // Weekday of the month's first day.
   std::int64_t first_of_month = first_day - date.day + 1;
   for (int year = date.year, month = date.month;;) {
     const int last = days_in_month(year, month);

@@ -39,7 +39,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& file, std::size
   return rows;
 }
 
-/// As many instants as the row has.
+/// Returns as many instants as the row has.
 std::string instants(const Cron& cron, const Zone& zone, DstRule rule, WallTime from, const std::string& expected) {
   std::stringstream words(expected);
   std::string text;

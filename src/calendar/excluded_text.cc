@@ -37,7 +37,7 @@ bool take_dash(std::string_view& text) {
   return true;
 }
 
-/// "2026-12-25" or "12-25", whose year is kAnyYear. Whether the day exists is not checked.
+/// "2026-12-25" or "12-25", whose year is kAnyYear. The function does not check that the day exists.
 std::optional<Date> date_of_text(std::string_view text) {
   Date date{kAnyYear, 0, 0};
   if (text.size() == 10) {

@@ -24,7 +24,7 @@ struct PosixRule {
   std::int32_t standard = 0;  // Local time minus UTC, in seconds.
   std::int32_t daylight = 0;
   bool has_daylight = false;
-  Change begin;  // Of daylight saving time.
+  Change begin;  // Begin of daylight saving time.
   Change end;
 
   /// Empty if 'text' does not follow the notation.

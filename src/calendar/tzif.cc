@@ -139,7 +139,7 @@ Result<Zone> Zone::parse(std::string_view name, std::string_view bytes) {
     Span& last = zone.spans_.back();
     if (change.at >= kLatest) break;
     if (change.at <= last.start) {
-      last.offset = change.offset;  // Of two changes at one instant the later one holds.
+      last.offset = change.offset;  // If two changes have one instant, the later one holds.
       // It may restore what was before: then there is no change at all.
       if (zone.spans_.size() > 1 && zone.spans_[zone.spans_.size() - 2].offset == change.offset) {
         zone.spans_.pop_back();

@@ -48,7 +48,7 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
   const bool is_cut = place != Runtime::kNoPlace && seen < runtime.awaited_facts();
   if (waits.size() <= kWaitsNamed && !is_cut) return;
   const std::size_t others = waits.size() - std::min(waits.size(), kWaitsNamed);
-  notes.push_back(others == 0 ? sentence("rows wait for more facts than were looked at here: rondo parked lists them")
+  notes.push_back(others == 0 ? sentence("rows wait for more facts than health reads: rondo parked lists them")
                               : sentence("rows wait longer than a minute for " + std::to_string(others) + (is_cut ? " or more" : "") +
                                          " other facts: rondo parked lists them"));
 }

@@ -35,7 +35,7 @@ Status check_fields(const RowArgument& row) {
   return named.ok() ? check_record(row.key, fields) : named;
 }
 
-/// Whether the table takes 'changes' more, whatever their keys. A key that is both a row and staged counts twice, so a table that is nearly
+/// True if the table takes 'changes' more, whatever their keys. A key that is both a row and staged counts twice, so a table that is nearly
 /// full may be refused without need; none is accepted that has no room.
 Status check_room(const Store& store, const TableSpec& spec, std::size_t changes) {
   const Result<Store::Size> size = store.size(spec.name);

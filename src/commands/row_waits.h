@@ -46,7 +46,7 @@ class RowWaits {
   TimerSource timer_;
   TimerSource store_timer_;
   std::vector<std::unique_ptr<Wait>> waits_;
-  std::deque<Unconfirmed> unconfirmed_;  // In the order of their times.
+  std::deque<Unconfirmed> unconfirmed_;  // Sorted by their times.
   bool is_soon_ = false;                 // A check is due.
 };
 

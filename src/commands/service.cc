@@ -253,7 +253,7 @@ class Service::Parts {
   TimerSource drain_timer{"drain", Priority{63}, [this] { drain_step(); }};
   Instant drain_until;
   bool has_signal = false;
-  bool gives_back = false;  // The work is finished, and the store gives up its leases.
+  bool gives_back = false;  // The work is finished, and the store returns its leases.
   Status ended_why;
   Status trouble;
   std::uint64_t failures_reported = 0;

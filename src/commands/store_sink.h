@@ -68,7 +68,7 @@ class StoreSink final : public BulkSink {
   Watchers& watchers_;
   const CanonicalKeyOf canonical_key_of_;
   const ClaimOf claim_of_;
-  CanonicalKey canonical_key_ = nullptr;  // Of the table.
+  CanonicalKey canonical_key_ = nullptr;  // Set for the table.
   std::string table_;
   std::uint64_t row_ = 0;  // Since begin().
   WriteDone done_;

@@ -57,8 +57,8 @@ struct Reconciler::Known {
   using Place = std::pair<std::uint32_t, IpAddress>;  // Port, address.
 
   boost::unordered_flat_map<RouteKey, Route, RouteHash> routes;  // Routes that no row has asked for.
-  std::vector<IpAddress> sources{IpAddress{}};                   // Of routes: few, so that a route has only a number.
-  std::map<NexthopId, Nexthop> nexthops;                         // As read; an order that changes one removes it.
+  std::vector<IpAddress> sources{IpAddress{}};                   // Sources of routes: few, so that a route has only a number.
+  std::map<NexthopId, Nexthop> nexthops;                         // Set by a reading; an order that changes one removes it.
   std::set<NexthopId> unwanted_nexthops;
   std::set<NexthopId> changing_groups;  // Groups that exist; it is unknown whether they have the old or the new members.
   struct Neighbor {
@@ -66,12 +66,12 @@ struct Reconciler::Known {
     bool wanted = false;
     bool believed = true;
   };
-  std::map<Place, Neighbor> neighbors;                                    // As read; an order that changes one makes its reading invalid.
+  std::map<Place, Neighbor> neighbors;  // Set by a reading; an order that changes one makes its reading invalid.
   using AddressKey = std::tuple<std::uint32_t, IpAddress, std::uint8_t>;  // Port, address, length.
   std::set<AddressKey> addresses;
   std::set<AddressKey> unwanted_addresses;  // Those with our protocol number.
   std::map<std::uint32_t, LinkEvent> links;
-  std::map<std::string, LinkEvent, std::less<>> devices;  // Those that an earlier run created, by name.
+  std::map<std::string, LinkEvent, std::less<>> devices;  // Devices of an earlier run, by name.
   std::set<std::uint32_t> unwanted_devices;
   using FdbKey = std::pair<MacAddress, std::uint32_t>;  // Address, port.
   struct Fdb {
@@ -507,7 +507,7 @@ Reconciler::Device Reconciler::device(IfIndex index) {
   return made == made_.end() ? Device{.master = {}, .takes_ports_down = true} : made->second;
 }
 
-/// Whether the kernel drops the objects on a port: it goes down, enters or leaves a VRF, or leaves a bond. An order for the master that the
+/// True if the kernel drops the objects on a port: it goes down, enters or leaves a VRF, or leaves a bond. An order for the master that the
 /// port has does nothing. Another program that moved the port meanwhile took it down, which link_event() reported.
 bool Reconciler::takes_port_down(const Order& order) {
   if (const auto* const gone = std::get_if<DeviceDelete>(&order)) return device(gone->device).takes_ports_down;

@@ -36,7 +36,7 @@ json::value time_of(const std::optional<WallTime>& time) {
   return time ? json::value(calendar::format_rfc3339(*time)) : json::value(nullptr);
 }
 
-/// As all texts of an answer: a client that reads them unescaped has the definition again.
+/// Escapes the texts as in every answer: a client that reads them unescaped has the definition again.
 void escape_texts(json::object& definition) {
   for (auto& member : definition) {
     if (member.value().is_string()) member.value() = text(member.value().get_string());

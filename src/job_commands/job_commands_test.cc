@@ -91,7 +91,7 @@ class JobCommands : public ::testing::Test {
 
   std::filesystem::path folder;
   std::promise<void> gate;
-  std::map<std::int64_t, AsyncRun> begun;  // Of "stoppable". Used by the thread of the program.
+  std::map<std::int64_t, AsyncRun> begun;  // Runs of "stoppable". Used by the thread of the program.
   Runtime runtime;
   CommandRegistry registry{"test", "1"};
   std::unique_ptr<Jobs> jobs;

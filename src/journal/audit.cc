@@ -164,7 +164,7 @@ class Follower {
   unsigned priority_ = 0;
   std::uint64_t ready_ = 0;
   std::uint64_t last_number_ = 0;
-  Instant now_;                 // As the scheduler read it; in a turn, the turn's beginning.
+  Instant now_;                 // The scheduler's reading; in a turn, the turn's beginning.
   bool time_is_known_ = false;  // False after missing records, until a record contains a time.
   Instant began_;
   Instant charged_until_;

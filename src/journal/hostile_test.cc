@@ -70,7 +70,7 @@ TEST(HostileJournal, HeadsThatEachClaimTheRestOfTheFileAreNotAllBelieved) {
   EXPECT_EQ(damage.front().offset, block.size());
   EXPECT_EQ(damage.front().bytes, size - block.size());
   EXPECT_TRUE(damage.front().at_end);
-  EXPECT_THAT(damage.front().reason, HasSubstr("the rest was not looked through"));
+  EXPECT_THAT(damage.front().reason, HasSubstr("the rest was not searched"));
 }
 
 TEST(HostileJournal, ADamagedBlockIsPassedHoweverManyThereAre) {

@@ -10,8 +10,8 @@ namespace rondo::journal {
 
 namespace {
 
-/// The number of bytes that may be checked in vain. A damaged head can contain a length up to the rest of the file, and a forged file can
-/// have many such heads. The damage of a genuine file is checked about once.
+/// The number of bytes that may be checked without finding a block. A damaged head can contain a length up to the rest of the file, and a
+/// forged file can have many such heads. The damage of a genuine file is checked about once.
 class Patience {
  public:
   explicit Patience(std::uint64_t file) noexcept : left_(kLeast + 4 * file) {}
@@ -71,7 +71,7 @@ void find_blocks(JournalBytes& bytes, std::uint64_t at, std::vector<Block>& bloc
       continue;
     }
     const std::uint64_t next = find_next(bytes, at + 1, patience);
-    if (patience.has_ended()) fault += ", and so many begin behind it which are none that the rest was not looked through";
+    if (patience.has_ended()) fault += ", and so many false blocks begin behind it that the rest was not searched";
     damage.push_back({at, next - at, std::move(fault), next == bytes.size()});
     at = next;
   }

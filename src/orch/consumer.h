@@ -36,7 +36,7 @@ class Consumer final : public Source {
     Observers& observers;
     const OnReject& on_reject;
     Ticket& current;
-    const std::map<std::string, Consumer*, std::less<>>& consumers;  // Of the runtime, by table.
+    const std::map<std::string, Consumer*, std::less<>>& consumers;  // All consumers of the runtime, by table.
     const std::unique_ptr<StandingRows>& standing;                   // Null unless a consumer of the runtime waits, or has waited.
   };
 

@@ -73,7 +73,7 @@ Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, 
                  .mode = mode,
                  .threads = threads,
                  .operations_max = limits::kElsewhereTasks,
-                 .batch_max = 1,  // So that a job waits for a free thread and not behind another job.
+                 .batch_max = 1,  // Thus a job waits for a free thread and not behind another job.
                  .at_end = ExecutorEnd::Drop},
                 {.encode_order = [](const Task&, std::string&) {},
                  .encode_answer = [](const Task& task, std::string& to) { task.job->encode(to); },

@@ -243,7 +243,7 @@ class Ledger {
   void overlay(Row& row, const Change& change) const;
   bool has_room(const Row& row, const Record& record) const;
   static void note_behind(Row& row, Instant came);
-  bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
+  bool waits_for_facts(std::uint32_t row) const noexcept;  // Only for a parked row.
   bool may_replace_delete(std::uint32_t row) const noexcept;
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);

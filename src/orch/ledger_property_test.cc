@@ -150,7 +150,7 @@ class Model {
   std::map<std::string, Row> rows;
   std::deque<std::string> queue;
   std::deque<std::string> resolved;
-  std::vector<std::string> parked;  // In the order of parking; rows of one fact, and rows with a time, keep this order.
+  std::vector<std::string> parked;  // Sorted by the time of parking; rows of one fact, and rows with a time, keep this order.
 
  private:
   const bool set_cancels_;

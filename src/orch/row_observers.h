@@ -121,7 +121,7 @@ class RowObservers {
   const Ledger& ledger_;
   const Clock& clock_;
   const Observers& runtime_;
-  std::vector<RuntimeObserver*> all_;  // Those of the runtime, then the taps of this table.
+  std::vector<RuntimeObserver*> all_;  // The observers of the runtime, then the taps of this table.
 };
 
 }  // namespace rondo

@@ -100,7 +100,7 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<RuntimePart>> parts;
   std::unique_ptr<PostBox> posted;
   std::vector<std::unique_ptr<Orch>> orchs;
-  std::set<std::string, std::less<>> orch_names;  // Of all that were made, also those that another object owns.
+  std::set<std::string, std::less<>> orch_names;  // Names of all Orchs that were made, also if another object owns them.
   unsigned elsewhere_threads = 1;
   std::unique_ptr<Elsewhere> elsewhere;  // Null until it is first used.
   bool is_ending = false;

@@ -14,7 +14,7 @@ class RuntimeView {
   const FactIndex& facts() const noexcept { return parts_.facts; }
   const Scheduler& scheduler() const noexcept { return *parts_.scheduler; }
   const Store& store() const noexcept { return *parts_.store; }
-  /// Whether an Orch of this name was made, also one that exists no more.
+  /// True if an Orch of this name was made, also one that exists no more.
   bool had_orch(std::string_view name) const { return parts_.orch_names.contains(name); }
   /// Consumers by table, in the order of the tables' names.
   const std::map<std::string, Consumer*, std::less<>>& consumers() const noexcept { return parts_.consumers; }

@@ -162,7 +162,7 @@ TEST_F(Seed002, TheNumberOfTasksToRetryInATurnIsLimited) {
   for (const auto& [turn, items] : turn_items) EXPECT_LE(items, limits::kBatchItems) << "turn " << turn;
 }
 
-// Of the same statement: resolved tasks do not starve the new tasks of their own table.
+// The same statement says: resolved tasks do not starve the new tasks of their own table.
 TEST_F(Seed002, ResolvedTasksDoNotStarveNewOnes) {
   add_routes(10'000);
   run();

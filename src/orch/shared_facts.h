@@ -10,7 +10,7 @@
 // port when it becomes non-empty, under the lock, and a port that leaves notifications in its inbox reports backlog.
 //
 // It may forget a fact without waiters at any time, because it can query the provider again. It therefore stores no facts of kinds
-// that no other subscriber has queried. Of the others it stores at most limits::kBoardFacts beside those that have waiters or an open
+// that no other subscriber has queried. It stores at most limits::kBoardFacts other facts beside those that have waiters or an open
 // question; then it forgets the fact that has been idle longest. A call costs O(1) a fact, however many have waiters. Three calls visit
 // all facts: a subscriber leaves, a provider is added, a provider retires. A growing hash map also copies its entries from time to time.
 #pragma once

@@ -23,7 +23,7 @@ class StandingRows final : public Source {
   bool has_backlog() const override;
 
  private:
-  const Consumers& consumers_;  // Of the runtime, by table.
+  const Consumers& consumers_;  // All consumers of the runtime, by table.
 };
 
 }  // namespace rondo

@@ -225,7 +225,7 @@ TEST_F(RecordReaderTest, WhatIsReadAheadIsBounded) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers need more address space than the limit allows.
 /// Exits with 0 if the caller gets the failed allocation once, and then the record reader has ended. Removes the file.
 [[noreturn]] void read_without_memory(const std::string& file) {
-  ::mallopt(M_ARENA_MAX, 1);  // So that the thread starts without reserved memory.
+  ::mallopt(M_ARENA_MAX, 1);  // The thread then starts without reserved memory.
   const std::unique_ptr<RecordReader> reader = std::move(RecordReader::open({file}, 0).value());
   reader->peek();
   std::size_t pages = 0;

@@ -146,7 +146,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
   std::map<std::string, Source*, std::less<>> executors;  // By name.
-  /// Of components that record their calls, by name: makes a recorded call again.
+  /// Makes a recorded call of a component again, by the component's name.
   std::map<std::string, std::function<bool(std::string_view call)>, std::less<>> callers;
   JournalRecorder* journal = nullptr;  // The runtime's journal.
   PolicySettings policy;

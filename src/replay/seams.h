@@ -30,7 +30,7 @@ class ReplaySeams {
   virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
-  /// Whether the next record is the refusal of the write that is made now.
+  /// True if the next record is the refusal of the write that is made now.
   virtual bool is_write_refused() = 0;
   /// An accepted write and a requeue have no record of their own, but their effects may follow: a wake of the store, 'table' that becomes
   /// ready. Applies them.

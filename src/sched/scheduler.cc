@@ -426,7 +426,8 @@ void Scheduler::take_in(bool at_once) {
 // No wake-up is lost between "nothing to do" and "asleep". The loop first sets its flag that it sleeps (A), then reads the list (B). A
 // waker first adds the source to the list (C), then reads the flag (D). All four are sequentially consistent, so they have one total
 // order. Either C comes before B, and the loop sees the source and does not wait; or A comes before D, and the waker interrupts the wait.
-// Of several wakers only the one that resets the flag writes to the descriptor. A wake while the loop is awake costs no system call.
+// If several threads wake it, only the thread that resets the flag writes to the descriptor. A wake while the loop is awake costs no system
+// call.
 std::size_t Scheduler::poll_events(Instant deadline) {
   ++stats_.polls;
   const bool waits = deadline > now_;

@@ -72,7 +72,7 @@ std::string_view to_string(Event::Kind kind) noexcept {
     case Event::Kind::Written: return "written";
     case Event::Kind::Unsure: return "perhaps written";
     case Event::Kind::Taken: return "taken";
-    case Event::Kind::Chosen: return "taken up again";
+    case Event::Kind::Chosen: return "retried";
     case Event::Kind::Redone: return "redone";
     case Event::Kind::Asked: return "asked";
     case Event::Kind::Done: return "done";
@@ -293,7 +293,7 @@ struct NoHandlerTooEarly::Waits {
     bool waits = false;
     bool in_flight = false;
     bool has_newer = false;       // A newer change was taken while it is in flight.
-    ChangeOp op = ChangeOp::Set;  // Of the change that waits or is in flight.
+    ChangeOp op = ChangeOp::Set;  // Operation of the change that waits or is in flight.
   };
   TableMap<KeyMap<Row>> tables;
   TableMap<KeyMap<std::uint64_t>> announced;  // The newest announcement of each fact, by kind and key.
@@ -303,11 +303,11 @@ struct NoHandlerTooEarly::Waits {
 };
 
 Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
-  if (!row.waits) return fault("a row that does not wait is taken up again");
+  if (!row.waits) return fault("a row that does not wait is retried");
   row.waits = false;
   if (row.until != Instant{}) {
     if (world.now() >= row.until) return {};
-    return fault("taken up again " + std::to_string((row.until - world.now()).count()) + " ns before its time");
+    return fault("retried " + std::to_string((row.until - world.now()).count()) + " ns before its time");
   }
   const FactIndex& index = RuntimeView(world.runtime()).facts();
   if (row.facts.size() == 1) {
@@ -315,10 +315,10 @@ Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
     KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
     const auto found = of_kind.find(std::string_view{fact.key});
     if ((found != of_kind.end() && found->second > row.since) || index.holds(row.facts.front())) return {};
-    return fault("taken up again before " + row.facts.front().to_string() + " was announced");
+    return fault("retried before " + row.facts.front().to_string() + " was announced");
   }
   for (const Fact& fact : row.facts) {
-    if (!index.holds(fact)) return fault("taken up again while " + fact.to_string() + " does not hold");
+    if (!index.holds(fact)) return fault("retried while " + fact.to_string() + " does not hold");
   }
   return {};
 }

@@ -195,7 +195,7 @@ TEST_F(BrokenLedger, ThatTakesUpARowBeforeItsTimeIsFound) {
   accepts(checker, Event::Kind::Asked, set_1_);
   ASSERT_TRUE(see(checker, Event::Kind::Delayed, set_1_, {}, world_.now() + 1h).ok());
   world_.clock().advance(59min);
-  EXPECT_THAT(std::string{see(checker, Event::Kind::Chosen, set_1_).message()}, HasSubstr("taken up again 60000000000 ns before its time"));
+  EXPECT_THAT(std::string{see(checker, Event::Kind::Chosen, set_1_).message()}, HasSubstr("retried 60000000000 ns before its time"));
 }
 
 TEST_F(BrokenLedger, MayTakeUpARowWhoseTimeHasComeOrWhoseWaitANewSetHasEnded) {

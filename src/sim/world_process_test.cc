@@ -241,7 +241,7 @@ TEST(WorldProcess, OneThatIsNeverDoneDoesNotComeToRest) {
   EXPECT_THAT(program.world.report(), HasSubstr("delayed T SET 'a'"));
 }
 
-/// As the switch agent does with a route that was refused: its row is done, and no change is parked.
+/// The switch agent handles a refused route in this way: its row is done, and no change is parked.
 TEST(WorldProcess, RestIsLongerThanWhatTheProgramDoesByATimer) {
   for (const Duration rest : {Duration{1s}, Duration{6s}}) {
     WorldOptions options{.seed = 1};

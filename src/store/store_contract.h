@@ -32,7 +32,7 @@ class StoreWorld {
   virtual void settle() = 0;
   /// The number of tables that exist from the beginning.
   virtual std::size_t tables_at_first() const { return 0; }
-  /// Whether size() reports the number of rows. A store whose rows are remote may not know it.
+  /// True if size() reports the number of rows. A store whose rows are remote may not know it.
   virtual bool counts_rows() const { return true; }
   /// What Store::write_answer() must return for a table.
   virtual WriteAnswer write_answer() const { return WriteAnswer::Confirmed; }

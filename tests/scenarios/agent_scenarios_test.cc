@@ -382,7 +382,7 @@ TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-// The group was given up, the kernel refused its deletion, and then a row wants the same group again.
+// The group was not wanted any more, the kernel refused its deletion, and then a row wants the same group again.
 TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItIs) {
   set_up(1);
   testbed.plane.set_carrier("B", false);

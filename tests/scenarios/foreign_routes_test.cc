@@ -56,7 +56,7 @@ TEST_F(ForeignRoutes, ARowWaitsForTheEndOfARouteThatIsNotOurs) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-// As after a change of [dataplane] protocol: each row is held by a route of the earlier number.
+// The state after a change of [dataplane] protocol: each row is held by a route of the earlier number.
 TEST_F(ForeignRoutes, ARouteThatStaysIsTriedLessAndLess) {
   testbed.plane.add_foreign_route(kPrefix, 202);
   set_route();

@@ -710,7 +710,7 @@ TEST_F(LagTest, ARestartTakesOutThePortsThatNoRowPutsIntoALag) {
   expect_free("A");
 }
 
-/// Of two rows for one port either won, as their order at the start had it.
+/// Two rows ask for one port: the order of the rows at the start must not decide.
 TEST_F(LagTest, ARestartLeavesAPortToTheRowThatHadIt) {
   everything();
   set("INTF_TABLE", "A");

@@ -100,7 +100,7 @@ TEST_F(MtuOfTwoRows, AnMtuThatTheKernelRefusesLeavesTheOther) {
   EXPECT_THAT(testbed.agent.port_differences(), IsEmpty());
 }
 
-/// Of the row that names it, an MTU that another program changed is `lost`, like an administrative status; nothing repairs it unasked.
+/// If another program changes the MTU, the row that names it is `lost`, like an administrative status; nothing repairs it unasked.
 TEST_F(MtuOfTwoRows, AnMtuThatAnotherProgramChangedIsLost) {
   for (const bool of_interface : {false, true}) {
     const char* const table = of_interface ? "INTF_TABLE" : "PORT_TABLE";

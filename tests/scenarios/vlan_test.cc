@@ -501,7 +501,7 @@ TEST_F(VlanTest, ARestartWithTheSameRowsChangesNothingWhateverTheirOrder) {
   }
 }
 
-/// Of two rows for one port either won, as their order at the start had it.
+/// Two rows ask for one port: the order of the rows at the start must not decide.
 TEST_F(VlanTest, ARestartLeavesAPortToTheRowThatHadIt) {
   const auto interfaces = [this] {
     for (const char* const key : {"A", "A:10.1.0.1/24", "B", "B:10.2.0.1/24"}) set("INTF_TABLE", key);
@@ -653,7 +653,7 @@ TEST_F(VlanTest, ARowWaitsAMinuteForTheRowsOfAnEarlierRunAndNoHold) {
   EXPECT_TRUE(is_in("A", "Vlan10"));
 }
 
-/// The reading of the restart was believed.
+/// The restart's reading must not count any more.
 TEST_F(VlanTest, ADeviceThatAnotherProgramMovesDuringARestartIsPutBack) {
   everything();
   const IfIndex other = plane.add_bridge("br0");

@@ -65,7 +65,7 @@ class AgentLife final : public Life {
   /// The seed determines its world: the store, the faults, the policy.
   explicit AgentLife(std::uint64_t seed);
   static sim::WorldOptions drawn_world(std::uint64_t seed);
-  /// Whether other programs change the kernel and audits repair that.
+  /// True if other programs change the kernel and audits repair that.
   enum class Others { Leave, Meddle, MeddleWithVrfs, MeddleWithVlans, MeddleWithLags };
   AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others = Others::Leave);
 
@@ -141,7 +141,7 @@ class AgentLife final : public Life {
 
   static constexpr std::array kVlanNames{"Vlan10", "Vlan20"};
   static constexpr std::array kVlanPortNames{"V0", "V1"};
-  static constexpr const char* kVlanAddress = "10.77.0.1/24";  // Of the first VLAN.
+  static constexpr const char* kVlanAddress = "10.77.0.1/24";  // Address of the first VLAN.
   static constexpr std::uint64_t kStations = 4;
   static std::string station(std::uint64_t number) { return "02:00:00:00:77:0" + std::to_string(number); }
 

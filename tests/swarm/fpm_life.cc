@@ -569,7 +569,7 @@ std::string FpmLife::pending_rows() const {
   return text;
 }
 
-/// The server tells zebra of each route that the kernel has. One whose next hops have no gateway may wait for an answer.
+/// The server tells zebra of each route that the kernel has. A route whose next hops have no gateway may wait for an answer.
 std::string FpmLife::unanswered() const {
   std::size_t without_row = 0;
   for (const Zebra::Key& key : zebra_->keys()) {

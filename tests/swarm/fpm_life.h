@@ -77,7 +77,7 @@ class FpmLife final : public Life {
   std::weak_ptr<Process> process_;
   std::unique_ptr<Zebra> zebra_;
   bool has_vrf_ = false;
-  std::size_t routes_max_ = 0;  // Of the server.
+  std::size_t routes_max_ = 0;  // The server's limit.
   bool has_changed_ = false;    // The session has changed something since it sent everything.
   bool is_whole_ = false;       // Every port has been up since the last change.
   switch_agent::DesiredState user_;
@@ -90,9 +90,9 @@ class FpmLife final : public Life {
       told_;             // Prefix, and whether it is of Vrf1: the server said in this session that the kernel has it.
   std::string trouble_;  // Why the clean session did not come to its end.
   using Rows = std::map<std::string, std::map<std::string, std::string>>;
-  std::array<Rows, 2> rows_;       // Of the routes and of the groups.
+  std::array<Rows, 2> rows_;       // Rows of routes and of groups.
   std::string user_row_;           // A row of the user for a prefix that zebra may have; empty: none.
-  std::uint64_t comparisons_ = 0;  // Of the server, when the clean session began.
+  std::uint64_t comparisons_ = 0;  // The server's count when the clean session began.
 };
 
 }  // namespace rondo::swarm

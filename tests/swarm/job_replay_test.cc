@@ -64,7 +64,7 @@ class JobTable final : public Orch {
 };
 
 /// An asynchronous handler with room for two runs. A run begins elsewhere, ends within the call, is dropped there, throws, or is put back
-/// within the call or later. Of the runs that an earlier process left, some are held at first.
+/// within the call or later. Some runs that an earlier process left are held at first.
 class Elsewhere {
  public:
   /// In a replay it is not there: nothing begins, and it makes no call.

@@ -70,7 +70,7 @@ class JobWitness final : public sim::Checker {
   void withdrawn(const SeenRun& seen);
   /// Empty if the run may end so; otherwise why not.
   std::string reason_against(const SeenRun& seen, const jobs::RunEnd& end) const;
-  /// Whether the run of a parent has ended without success, or has gone.
+  /// True if the run of a parent has ended without success, or has gone.
   bool may_lose_attempts(const SeenRun& seen, const jobs::RunEnd& end) const;
   bool has_lost_parent(const jobs::JobRun& run) const;
 
@@ -83,7 +83,7 @@ class JobWitness final : public sim::Checker {
   std::set<std::pair<std::int64_t, std::uint32_t>> called_;  // The attempts of this process.
   std::map<std::int64_t, Allowed> allowed_;                  // By job.
   std::set<std::int64_t> stopped_;                           // Jobs that were stopped at some time.
-  std::map<std::int64_t, jobs::StoredJob> read_;             // As they were read last.
+  std::map<std::int64_t, jobs::StoredJob> read_;             // Jobs of the last reading.
   std::map<jobs::RunState, std::uint64_t> ends_;
   Status failure_;
   bool wall_is_steady_ = true;

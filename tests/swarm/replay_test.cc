@@ -173,7 +173,7 @@ struct Decision {
   std::size_t byte = 0;
 };
 
-/// The decisions of each kind in a run, in order. Turns and their wakes are decisions if the source is an Orch's. Those of other sources
+/// The decisions of each kind in a run, in order. Turns and their wakes are decisions if the source is an Orch's. Turns of other sources
 /// are inputs, and so are all times.
 std::map<journal::Kind, std::vector<Decision>> decisions_of(const std::string& file) {
   using journal::Kind;

@@ -158,7 +158,7 @@ std::string Zebra::withdraw() {
   return bytes;
 }
 
-/// Of one that is in use too. When it exists again, zebra sends again what names it.
+/// Drops an object, even one in use. When it exists again, zebra sends again what names it.
 std::string Zebra::drop_object() {
   if (objects_.empty() || random_.chance(0.5)) return {};
   const auto object = any_of(random_, objects_);

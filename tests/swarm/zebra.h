@@ -18,7 +18,7 @@ namespace rondo::swarm {
 class Zebra {
  public:
   static constexpr std::uint32_t kMain = 254;
-  static constexpr std::uint32_t kVrf = 1001;  // Of Vrf1.
+  static constexpr std::uint32_t kVrf = 1001;  // Table of Vrf1.
   static constexpr std::uint32_t kNobody = 77;
   static constexpr std::uint64_t kPrefixes = 24;
   static constexpr std::uint64_t kPorts = 4;

@@ -1,7 +1,7 @@
 // The drift matrix: each kind of object x each change by another program with `ip`, on the real kernel beside the real rondod. Configured
 // to repair, rondod restores the kernel. Configured to report, it reports the difference by diff, verify, health and `get`, leaves the
 // kernel unchanged, and repairs on resync. Devices that rows create are made again however rondod is configured, because rows follow the
-// events of devices without an audit. Those that the kernel does not have (VRFs, 802.1Q devices, bonds) are left out, with a message.
+// events of devices without an audit. Devices that the kernel does not have (VRFs, 802.1Q devices, bonds) are left out, with a message.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ struct Cell {
   Object object;
   Deed deed;
   std::string_view command;
-  std::string_view difference;  // As diff prints it.
+  std::string_view difference;  // The word that diff prints.
   std::string_view table;       // The table of the row that diff names; empty if no row asks for the object.
 };
 

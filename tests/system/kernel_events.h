@@ -117,8 +117,8 @@ class KernelEvents {
   }
 
   /// Returns the events since the last call, in order: lines in the form of kernel_lines(), with "gone: " before that of a deleted object.
-  /// Of a group only the last one, because a line identifies a group by its members: a group that gets its members one after the other
-  /// would otherwise look like several groups.
+  /// Counts only the last event of a group, because a line identifies a group by its members: a group that gets its members one after the
+  /// other would otherwise look like several groups.
   Lines take() {
     Lines lines;
     std::map<NexthopId, std::size_t> groups;  // Where in 'lines' the last event of a group is.

@@ -171,7 +171,7 @@ TEST_F(TwoRondods, AFullQueueOfTheLockIsEmptiedWithinASecond) {
 
 TEST_F(TwoRondods, AFloodOfConnectionsHidesNoHolder) {
   start();
-  ASSERT_EQ(::kill(pid, SIGSTOP), 0);  // As if the flood were always faster than the holder.
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);  // The flood is now faster than the holder.
   int connections = 0;
   while (connects()) ASSERT_LT(++connections, 100'000);
   expect_refused();

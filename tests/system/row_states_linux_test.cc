@@ -81,7 +81,7 @@ TEST_F(RowStatesOnLinux, ARouteThatTheKernelDroppedWithItsPortIsNotCalledDone) {
   EXPECT_THAT(answer("health"), ::testing::Not(HasSubstr("withdrawn")));
 }
 
-/// As when a container is started again: rondod alone keeps the earlier namespace.
+/// A container that starts again causes this: rondod alone keeps the earlier namespace.
 TEST_F(RowStatesOnLinux, ANamespaceThatIsMadeAgainUnderItsNameIsATrouble) {
   if (!lab) {
     std::cerr << "SKIPPED: needs a network namespace\n";

@@ -106,7 +106,7 @@ TEST_F(VlanOnLinux, AStaticEntryIsInTheBridgeAndIsPutBack) {
   EXPECT_THAT(lines(), Contains("entry Vlan10 02:00:00:00:00:aa swp1"));
   const MacAddress station{{2, 0, 0, 0, 0, 0xaa}};
   Operation gone{FdbDelete{link("swp1").port, station}, {}};
-  plane->apply({&gone, 1});  // As another program: its own socket.
+  plane->apply({&gone, 1});  // This socket stands for another program.
   ASSERT_TRUE(gone.status.ok()) << gone.status.to_string();
   EXPECT_TRUE(becomes([&] { return plane->fdb().value().size() == 1; })) << log_text();
   ASSERT_TRUE(lab->bridge("fdb replace 02:00:00:00:00:aa dev swp1 master static"));

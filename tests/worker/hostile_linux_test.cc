@@ -122,7 +122,7 @@ class WorkerAndAHostileServer : public WorkerOnLinux {
   int listener = -1;
   int orders = -1;
   int reports = -1;
-  std::string hello;                   // Of the worker.
+  std::string hello;                   // Hello of the worker.
   mutable std::int64_t report_id = 0;  // The id of the last report.
 };
 
@@ -335,7 +335,7 @@ TEST_F(WorkerAndAHostileServer, ARunWhoseBeginCannotBeWrittenIsHandedBack) {
   EXPECT_FALSE(std::filesystem::exists(folder / "never"));
 }
 
-/// The server had given up the run, and the worker dropped the end: the server heard of none.
+/// The server had dropped the run, and the worker dropped the end: the server heard of none.
 TEST_F(WorkerAndAHostileServer, AStopThatCrossesTheEndOfItsRunDoesNotDropTheEnd) {
   accept_worker();
   ASSERT_TRUE(welcome());

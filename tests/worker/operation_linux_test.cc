@@ -173,7 +173,7 @@ TEST_F(WorkerOperationOnLinux, ADoctorOfAFileThatIsNoDatabaseOfJobsEndsAsWithABa
   ASSERT_TRUE(make_sqlite_job_store(path("jobs.db")).has_value());
   EXPECT_EQ(rondo("job doctor " + path("jobs.db")).code, 0);
   std::fstream file(path("jobs.db"), std::ios::in | std::ios::out | std::ios::binary);
-  file.seekp(68);  // Of the application's id.
+  file.seekp(68);  // Offset of the application's id.
   file << "them";
   file.close();
   const Ended other = rondo("job doctor " + path("jobs.db"));

@@ -84,7 +84,7 @@ class RondodWithWorker : public WorkerOnLinux {
   bool is_worker_connected() const {
     return becomes([this] { return workers_connected() == 1; });
   }
-  /// Whether the newest run of the job comes to this state.
+  /// True if the newest run of the job comes to this state.
   bool comes_to(const std::string& job, std::string_view state) const {
     return becomes([&] {
       const boost::json::array runs = runs_of(job);

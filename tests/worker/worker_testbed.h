@@ -207,7 +207,7 @@ class WorkerOnLinux : public ::testing::Test {
   std::string command(const std::string& name, const std::string& text, const std::string& more = {}) const {
     return "[command." + name + "]\nprogram = \"" + script(name, text) + "\"\n" + more + "\n";
   }
-  /// Whether a process with this id exists and is no zombie.
+  /// True if a process with this id exists and is no zombie.
   static bool lives(pid_t process) {
     const std::string stat = read("/proc/" + std::to_string(process) + "/stat");
     const std::size_t name_end = stat.rfind(") ");

@@ -32,7 +32,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint8_t kRondod = 201;
-constexpr std::uint8_t kBgp = 186;    // Of zebra's own routes.
+constexpr std::uint8_t kBgp = 186;    // Protocol of zebra's own routes.
 constexpr std::size_t kTargets = 16;  // Destinations of packets: the kernel spreads them over both cables.
 constexpr Duration kPingPeriod = 500us;
 constexpr Duration kQuickPingPeriod = 60us;  // While a cable is pulled: about 1 ms for each destination.

@@ -14,11 +14,11 @@ struct FrrReport {
   std::uint64_t verified_equal = 0;    // With the right next hops, in the kernel.
   double load_seconds = 0;             // From the start of the box's router until every route was in the kernel.
   Histogram load_ns;                   // From the arrival of the route's BGP message to the kernel's notification, while all arrive.
-  double routes_per_second = 0;        // Of rondod in the kernel, from its first to its last route of the load.
+  double routes_per_second = 0;        // From rondod's first to its last route of the load in the kernel.
   double zebra_routes_per_second = 0;  // The same of zebra, which installs the same routes in the same run.
   Duration last_behind_zebra{0};       // From zebra's last route of the load to rondod's last one.
   Histogram single_ns;                 // The same of routes that arrive alone.
-  Histogram behind_zebra_ns;           // Of the latter: from zebra's own route in the kernel to rondod's.
+  Histogram behind_zebra_ns;           // From zebra's own route in the kernel to rondod's.
   std::uint64_t needless_changes = 0;  // Notifications about rondod's routes and next hops while rondod was killed and started again.
   std::uint64_t packets_at_restart = 0;
   std::uint64_t packets_lost_at_restart = 0;

@@ -28,7 +28,7 @@ class RouteEvents {
   std::uint64_t count() const noexcept { return count_; }
   /// What the first of them said; call after stop().
   const std::string& first() const noexcept { return first_; }
-  /// Whether the kernel dropped notifications, because the listener was too slow.
+  /// True if the kernel dropped notifications, because the listener was too slow.
   bool has_lost() const noexcept { return lost_; }
   /// Ends the thread. Idempotent.
   void stop();
@@ -44,7 +44,7 @@ class RouteEvents {
   const std::uint8_t protocol_;
   SystemClock clock_;
   std::map<Prefix, Instant> added_;  // Used by the thread until it ends.
-  std::string first_;                // As added_.
+  std::string first_;                // The first of added_.
   std::atomic<std::uint64_t> count_ = 0;
   std::atomic<bool> lost_ = false;
   std::jthread thread_;

@@ -140,7 +140,7 @@ class JobsDemo {
   SystemClock clock_;
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
-  std::vector<DueJob> jobs_;  // Those of the burst first.
+  std::vector<DueJob> jobs_;  // Jobs of the burst come first.
   WallTime burst_at_;
   WallTime steady_at_;
   JobsReport report_;

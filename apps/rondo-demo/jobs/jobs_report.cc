@@ -61,7 +61,7 @@ std::string to_text(const JobsReport& report) {
   const auto ms = [&report](double share) { return static_cast<double>(report.lateness_ns.quantile(share)) / 1e6; };
   std::snprintf(text, sizeof text,
                 "due runs        %llu\nrun rows        %llu (%llu missing, %llu duplicates, %llu without success)\n"
-                "after kill -9   %llu runs taken up again\nburst           %.0f triggers a second\n"
+                "after kill -9   %llu runs repeated\nburst           %.0f triggers a second\n"
                 "lateness        p50 %.2f ms, p99 %.2f ms, max %.2f ms (with the restart)\n",
                 static_cast<unsigned long long>(report.due), static_cast<unsigned long long>(report.run_rows),
                 static_cast<unsigned long long>(report.missing), static_cast<unsigned long long>(report.duplicates),

@@ -27,7 +27,7 @@ struct JobsReport {
   std::uint64_t duplicates = 0;    // Further runs of an instant, and runs of instants that were not due.
   std::uint64_t unfinished = 0;    // Runs that did not succeed.
   std::uint64_t recovered = 0;     // Runs without an end that rondod found after it was killed.
-  double triggers_per_second = 0;  // Of the jobs that were due in one second: until the last of them began.
+  double triggers_per_second = 0;  // Jobs that were due in one second, until the last of them began.
   Histogram lateness_ns;           // From the due instant to the beginning of the run, also of runs that waited for the restart.
   bool is_right() const noexcept { return missing == 0 && duplicates == 0 && unfinished == 0; }
 };

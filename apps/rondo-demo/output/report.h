@@ -24,9 +24,9 @@ struct RouteFlap {
   std::uint64_t routes = 0;
   std::uint64_t rounds = 0;
   std::uint64_t written = 0;   // Rows: a withdrawal and an announcement of each route in each round.
-  std::uint64_t done = 0;      // Of these: the others were superseded by a newer row of their key.
-  std::uint64_t turns = 0;     // Of the table of routes.
-  double longest_turn_us = 0;  // Of these turns, since the start.
+  std::uint64_t done = 0;      // Rows that are done; the others were superseded by a newer row of their key.
+  std::uint64_t turns = 0;     // Turns of the table of routes.
+  double longest_turn_us = 0;  // The longest of these turns since the start.
   PortEvents ports;
   double seconds = 0;
 

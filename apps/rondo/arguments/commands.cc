@@ -88,8 +88,10 @@ std::vector<Command> row_commands() {
                    {.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them; with the options below as --diff"},
                    {.name = "--diff", .value = {}, .help = "Print what would change: rows added (+), changed (~), removed (-), and fields"},
                    {.name = "--changes", .value = {}, .help = "Read the rows first, and write only what differs"},
-                   {.name = "--replace", .value = {}, .help = "As --changes, and rows that are SET get exactly the fields of the file"},
-                   {.name = "--atomic", .value = {}, .help = "As --changes, all rows or none; for a file of some hundred rows"}},
+                   {.name = "--replace",
+                    .value = {},
+                    .help = "The same as --changes, and rows that are SET get exactly the fields of the file"},
+                   {.name = "--atomic", .value = {}, .help = "The same as --changes, all rows or none; for a file of some hundred rows"}},
        .answered_by = Daemon | Redis,
        .examples = {{"rondo load --diff --replace rows.json", "What a file would change:"},
                     {"rondo load --wait rows.json", "Write a file, and say what became of its rows:"}}},
@@ -228,7 +230,7 @@ std::vector<Command> figure_commands() {
       {.name = "call",
        .help = "Call a command of the daemon by its name, including commands specific to this daemon",
        .details =
-           "rondo commands lists the commands with their arguments. Of an argument of the kind fields: NAME.FIELD=VALUE for each field.",
+           "rondo commands lists the commands with their arguments. An argument of the kind fields takes NAME.FIELD=VALUE for each field.",
        .arguments = {{.name = "COMMAND", .help = "Command of the daemon", .word = Word::Command},
                      {.name = "NAME=VALUE", .help = "Arguments of the command", .word = Word::Parameter, .required = false, .many = true}},
        .answered_by = Daemon,
@@ -250,7 +252,7 @@ std::vector<Command> store_commands() {
                      "An event for the programs that watch a channel:"}}},
       {.name = "pending",
        .help = "Keys of a table on a store that wait for its consumer",
-       .details = "Of a daemon's file: unacknowledged Deletes, and the entries of a Queue with their fields.",
+       .details = "A daemon's file has unacknowledged Deletes, and the entries of a Queue with their fields.",
        .arguments = {table()},
        .answered_by = Redis | File},
       {.name = "clear",
@@ -261,9 +263,9 @@ std::vector<Command> store_commands() {
       {.name = "export",
        .help = "Print the rows of a daemon, or of the file of one, as JSON that load takes",
        .details =
-           "Of a daemon: the rows of all its tables, while it goes on, except the table that the switch agent writes for itself. Of a\n"
-           "file: left out, because load could not bring it back, is what waits: unacknowledged Deletes, and the entries of a\n"
-           "Queue. pending shows both. Of a damaged file it prints what is whole, says so and ends with 1.",
+           "A running daemon exports the rows of all its tables, except the table that the switch agent writes for itself. The export\n"
+           "of a file omits unacknowledged Deletes and the entries of a Queue, because load could not restore them: pending shows\n"
+           "both. From a damaged file it prints the undamaged rows, reports the damage and ends with 1.",
        .arguments = {table(false)},
        .answered_by = Daemon | File,
        .examples = {{"rondo export >rows.json", "A backup of a running daemon:"}}},
@@ -465,7 +467,7 @@ std::vector<Option> global_options() {
       {.name = "--json", .value = {}, .help = "Print the result as JSON"},
       {.name = "--timeout",
        .value = "SECONDS",
-       .help = "Give up after this many seconds of silence; 30, or 5 with --store. Of watch and trace: end after this time",
+       .help = "Give up after this many seconds of silence; 30, or 5 with --store. watch and trace end after this time",
        .word = Word::Seconds,
        .low = 0.001},
       {.name = "--store",

@@ -421,7 +421,7 @@ struct Parser {
         for (const manual::Command& one : program().commands) {
           if ((one.answered_by & manual::File) != 0) can.append(can.empty() ? "" : ", ").append(one.name);
         }
-        throw CLI::ValidationError("--store", "a file can only be looked at: " + can);
+        throw CLI::ValidationError("--store", "a file can only be read: " + can);
       }
       if ((command.answered_by & manual::Daemon) == 0) throw CLI::ValidationError(name, "needs --store file:///PATH");
       throw CLI::ValidationError("--store", "'" + name + "' is a daemon's to answer; leave --store away");

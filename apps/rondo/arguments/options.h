@@ -27,7 +27,7 @@ struct Call {
 struct SetRow {
   std::string table;
   std::string key;
-  std::vector<std::pair<std::string, std::string>> fields;  // As typed.
+  std::vector<std::pair<std::string, std::string>> fields;  // Text of the user.
   bool is_delete = false;
   bool replace = false;                 // Removes fields that are not named.
   std::vector<std::string> unset = {};  // Fields to remove, as typed.
@@ -121,8 +121,8 @@ struct ReadJournal {
   enum class Verb : unsigned char { Tail, Grep, Explain, Export, Audit, Check };
   Verb verb = Verb::Tail;
   std::vector<std::string> files;  // Oldest first.
-  std::string word;                // As typed: the text that grep searches; the key that explain describes.
-  std::string table;               // As typed; empty: every table.
+  std::string word;                // Text of the user: the text that grep searches; the key that explain describes.
+  std::string table;               // Text of the user; empty: every table.
   std::uint64_t lines = 20;
   bool follow = false;
   bool retry = false;  // Export the form of retry.rec instead of swss.rec.
@@ -169,7 +169,7 @@ struct Options {
   StoreChoice store;
   bool json = false;
   Duration patience = 30s;
-  std::optional<Duration> timeout;  // As given.
+  std::optional<Duration> timeout;  // The value that the user gave.
   std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, JobCall, Top,
                Dump, Completion, Complete, ShowSchema, Manual>
       action;

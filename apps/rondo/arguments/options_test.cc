@@ -130,7 +130,7 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"job", "rm", "x"}, "unknown command 'rm'; did you mean 'remove'?"},
       {{"completion", "fish"}, "SHELL"},
       {{"watch", "T", "--count", "many"}, "--count"},
-      {{"--store", "file:///t", "watch", "T"}, "can only be looked at: get, keys, tables"},
+      {{"--store", "file:///t", "watch", "T"}, "can only be read: get, keys, tables"},
       {{"--store", "unix:///s", "export"}, "'export' is a daemon's to answer"},
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
       {{"--store", "unix:///s", "set", "--wait", "T", "k"}, "--wait: goes with a daemon"},
@@ -158,7 +158,7 @@ TEST(CommandLine, MistakesAreJsonWhereJsonWasAskedFor) {
       {{"--json", "get", "T"}, "KEY is required"},
       {{"stats", "--json", "--timeout", "0"}, "--timeout"},
       {{"--json", "sorces"}, "unknown command 'sorces'; did you mean 'sources'?"},
-      {{"--json", "--store", "file:///t", "watch", "T"}, "can only be looked at"},
+      {{"--json", "--store", "file:///t", "watch", "T"}, "can only be read"},
       {{"--json", "--colour"}, "unknown option '--colour'"},
   };
   for (const auto& [words, part] : table) {

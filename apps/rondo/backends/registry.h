@@ -11,7 +11,7 @@
 namespace rondo::cli {
 
 struct StoreKind {
-  std::string_view name;      // As in "this rondo was built without Redis".
+  std::string_view name;      // Completes "this rondo was built without".
   std::string_view packages;  // The packages without which a build lacks it.
   bool (*is_named_by)(std::string_view where);
   manual::Answerer answerer;                                         // The commands that it can answer.

@@ -83,7 +83,7 @@ int print_export(Backend& backend, const Options& options, const json::object& a
   return finish_output();
 }
 
-/// Reports that a call failed. Of a write without an answer, health has the reason: the daemon answers a write when the store has it.
+/// Reports that a call failed. If a write has no answer, health has the reason: the daemon answers a write when the store has it.
 int report_call(const Options& options, const std::string& command, const Status& why) {
   const bool is_write = command == "set" || command == "del" || command == "clear" || command == "send";
   if (why.code() != StatusCode::DeadlineExceeded || !is_write || options.store.given() || options.json) return report(options, why);
@@ -128,7 +128,7 @@ bool may_clear(const json::object& arguments) {
   return answer == 'y' || answer == 'Y';
 }
 
-/// Options for a stream: --timeout ends it, and silence before then is no error. If the daemon hangs, the client gives up soon after.
+/// Options for a stream: --timeout ends it, and silence before then is no error. If the daemon hangs, the client ends soon after.
 Options patient(const Options& options) {
   Options more = options;
   if (!options.store.given()) more.patience = options.timeout.value_or(1'000'000s) + 3s;

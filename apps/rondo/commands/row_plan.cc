@@ -226,7 +226,7 @@ Status write_plan(std::span<const PlannedRow> plan, BulkSink& sink, std::vector<
 }
 
 Result<BulkTotals> write_plan_atomically(std::span<const PlannedRow> plan, Backend& backend, std::vector<std::size_t>& offsets) {
-  constexpr std::size_t kOtherBytes = 100;  // Of a request: its id, the command, the name of the argument.
+  constexpr std::size_t kOtherBytes = 100;  // Bytes of a request: its id, the command, the name of the argument.
   constexpr std::size_t kOtherValues = 4;
   const std::vector<LoadRow> rows = writes_of(plan);
   json::array list;

@@ -48,7 +48,7 @@ Status write_plan(std::span<const PlannedRow> plan, BulkSink& sink, std::vector<
 /// do not fit a request (limits::kAdminRequestBytes, kAdminRequestValues).
 Result<BulkTotals> write_plan_atomically(std::span<const PlannedRow> plan, Backend& backend, std::vector<std::size_t>& offsets);
 
-/// As text: a line for each row that differs ("+" added, "~" changed, "-" removed), and one with their numbers.
+/// The plan as text: a line for each row that differs ("+" added, "~" changed, "-" removed), and one with their numbers.
 std::string diff_text(std::span<const PlannedRow> plan);
 boost::json::object diff_json(std::span<const PlannedRow> plan);
 

@@ -98,7 +98,7 @@ Status check_is_due(const JobCall& call) {
           "when is the job due? give --cron, --every, --after, --at or --parents; with --manual only `rondo job trigger` runs it"};
 }
 
-/// Whether the call sets anything on which the instants of a job depend.
+/// True if the call sets anything on which the instants of a job depend.
 bool sets_schedule(const JobCall& call) {
   constexpr std::array<std::string_view, 7> kOptions{"--cron", "--every", "--after", "--at", "--from", "--until", "--excluded"};
   return std::ranges::any_of(kOptions, [&call](std::string_view option) { return call.find(option) != nullptr; });
@@ -160,7 +160,7 @@ int edit(const Caller& caller) {
   });
 }
 
-/// Whether the user has given --yes, or answers 'question' with yes.
+/// True if the user has given --yes, or answers 'question' with yes.
 bool is_confirmed(const Caller& caller, const std::string& question) {
   if (caller.call.find("--yes") != nullptr) return true;
   if (::isatty(STDIN_FILENO) != 1) return false;

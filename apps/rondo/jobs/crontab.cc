@@ -124,7 +124,7 @@ std::string_view text_of_comment(std::string_view line) { return trimmed(line.su
 /// "m h dom mon dow command", which many a crontab has above its first line.
 bool is_heading(std::string_view comment) { return one_blank_between(comment).starts_with("m h dom mon dow"); }
 
-/// As Debian and Fedora write it in /etc/crontab.
+/// Recognises the heading that Debian and Fedora write in /etc/crontab.
 bool is_heading_with_users(std::string_view comment) {
   const std::string text = one_blank_between(comment);
   return text.starts_with("m h dom mon dow user") || text.starts_with("* * * * * user-name");

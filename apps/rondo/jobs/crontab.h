@@ -11,19 +11,19 @@ namespace rondo::cli {
 struct CrontabForm {
   std::string handler;  // What runs the commands.
   std::string prefix;   // The jobs are named PREFIX/NAME.
-  std::string zone;     // Of lines without CRON_TZ above them.
+  std::string zone;     // Zone of lines without CRON_TZ above them.
   // The lines have a column of users: the commands of USER have the handler HANDLER-USER.
   bool has_users = false;
 };
 
 struct Crontab {
   std::vector<boost::json::object> definitions;
-  std::vector<std::string> lines;     // Of each definition: "line 7".
+  std::vector<std::string> lines;     // The place of each definition: "line 7".
   std::vector<std::string> refused;   // "line 7: @reboot is no instant"
   std::vector<std::string> left_out;  // Settings without a meaning here, such as "line 1: MAILTO".
 };
 
-/// Whether the file is a system's crontab, in which a user follows the time: by its place (/etc/crontab, /etc/cron.d), or by a heading of
+/// True if the file is a system's crontab, in which a user follows the time: by its place (/etc/crontab, /etc/cron.d), or by a heading of
 /// the columns.
 bool has_column_of_users(const std::string& path, std::string_view text);
 

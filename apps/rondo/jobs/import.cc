@@ -69,7 +69,7 @@ std::string text_of(const std::vector<std::string>& wrong) {
 
 bool is_wrong_file(const Status& why) { return why.code() == StatusCode::InvalidArgument || why.code() == StatusCode::NotFound; }
 
-/// Whether the import sets a schedule that has no instant ahead. 'stored' is the job as the daemon would store it.
+/// True if the import sets a schedule that has no instant ahead. 'stored' is the job as the daemon would store it.
 bool is_past(const Imported& one, const json::object& stored) {
   if (!one.running || !stored.contains("schedule") || stored.contains("parents") || !stored.at("next").is_null()) return false;
   constexpr std::array<std::string_view, 4> kMembers{"schedule", "from", "until", "excluded"};
@@ -97,7 +97,7 @@ class Import {
   Import(const Options& options, Backend& backend, bool is_dry, json::object result = {}, std::string prefix = {})
       : options_(options), backend_(backend), is_dry_(is_dry), prefix_(std::move(prefix)), result_(std::move(result)) {}
 
-  /// 'wrong': the lines of a crontab that are no jobs. Of a crontab the other jobs are imported. A file of jobs is imported as a whole.
+  /// 'wrong': the lines of a crontab that are no jobs. The other jobs of a crontab are imported. A file of jobs is imported as a whole.
   int run(std::vector<Imported> jobs, std::vector<std::string> wrong = {}) {
     for (Imported& one : jobs) {
       if (Status failed = read_current(one); !failed.ok()) return report(options_, failed.with_context(name_of(one)));

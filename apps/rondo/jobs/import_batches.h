@@ -19,7 +19,7 @@ struct Imported {
   bool is_of_crontab = false;        // The import then keeps the other members that the job has.
   boost::json::object current = {};  // Empty: there is none.
   bool is_new() const { return current.empty(); }
-  /// Whether it can be checked without other jobs: it has no parents, in the file or in the daemon.
+  /// True if it can be checked without other jobs: it has no parents, in the file or in the daemon.
   bool is_alone() const;
 };
 

@@ -36,7 +36,7 @@ struct Piece {
   std::int64_t from = 0;
   std::int64_t next = 0;
   std::int64_t attempt = 0;  // 0: unknown.
-  std::int64_t size = -1;    // Of the worker's log at the time of the answer; negative: unknown.
+  std::int64_t size = -1;    // Size of the worker's log at the time of the answer; negative: unknown.
   bool has_ended = false;
   std::string data = {};
   std::string activity = {};
@@ -165,12 +165,12 @@ class LogReader {
   SystemClock clock_;
   std::string worker_;                        // In whose log the next piece is; empty: not known yet.
   std::map<std::string, std::int64_t> next_;  // Each worker counts the bytes of the attempts that it had.
-  std::map<std::string, std::int64_t> ends_;  // Of each worker's log, when its first piece came.
+  std::map<std::string, std::int64_t> ends_;  // Size of each worker's log when its first piece came.
   std::uint64_t read_ = 0;                    // Bytes.
-  std::int64_t attempt_ = 0;                  // Of the output that was printed last; 0: none was.
+  std::int64_t attempt_ = 0;                  // Attempt of the output that was printed last; 0: none was.
   std::string shown_worker_;                  // The same.
   bool is_within_line_ = false;
-  std::string activity_;   // As printed last.
+  std::string activity_;   // The text that was printed last.
   std::size_t empty_ = 0;  // Answers in a row without output and without a wait.
 };
 

@@ -228,7 +228,7 @@ std::string render_why(const json::object& result, bool color) {
   }
   const json::value* const cut_short = result.if_contains("cut_short");
   if (cut_short != nullptr && cut_short->is_bool() && cut_short->get_bool()) {
-    out.append("There is more: only so many rows and facts are looked at.\n");
+    out.append("There is more: why reads only so many rows and facts.\n");
   }
   const json::value* const cycle = result.if_contains("cycle");
   if (cycle != nullptr && cycle->is_bool() && cycle->get_bool()) {

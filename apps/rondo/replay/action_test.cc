@@ -282,7 +282,7 @@ TEST_F(JournalCli, TailFollowsAJournalOverItsRotationAndACut) {
   write("rotated");
   EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE renamed DEL"));
   EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE rotated DEL"));
-  ASSERT_EQ(::truncate(file().c_str(), 0), 0);  // As logrotate's copytruncate does.
+  ASSERT_EQ(::truncate(file().c_str(), 0), 0);  // logrotate's copytruncate does this.
   write("cut");
   EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE cut DEL"));
   tail.interrupt();

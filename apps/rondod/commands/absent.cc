@@ -36,9 +36,15 @@ void add_absent_job_commands(DaemonAdder& commands) {
   const auto add = [&](std::string_view name, std::vector<ArgumentSpec> arguments) {
     commands.add({.name = std::string{name}, .help = help, .arguments = std::move(arguments), .effect = CommandEffect::Reads}, refuse);
   };
-  const auto text = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Text, "As with jobs"); };
-  const auto integer = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Integer, "As with jobs"); };
-  const auto flag = [](std::string name) { return commands::optional(std::move(name), ArgumentKind::Flag, "As with jobs"); };
+  const auto text = [](std::string name) {
+    return commands::optional(std::move(name), ArgumentKind::Text, "The same as in a rondod that runs jobs");
+  };
+  const auto integer = [](std::string name) {
+    return commands::optional(std::move(name), ArgumentKind::Integer, "The same as in a rondod that runs jobs");
+  };
+  const auto flag = [](std::string name) {
+    return commands::optional(std::move(name), ArgumentKind::Flag, "The same as in a rondod that runs jobs");
+  };
   add("jobs", {text("tag"), text("owner")});
   add("workers", {});
   add("job-stats", {});

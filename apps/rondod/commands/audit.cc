@@ -116,7 +116,7 @@ void answer_report(const CommandContext& context, Reply reply, std::vector<Drift
   });
 }
 
-/// Those of the devices that rows of 'table' ask for; of all if it is empty.
+/// Differences of the devices that rows of 'table' ask for, or of all devices if 'table' is empty.
 std::vector<Drift> device_differences(const switch_agent::Agent& agent, const std::string& table) {
   std::vector<Drift> found = agent.device_differences();
   if (!table.empty()) std::erase_if(found, [&table](const Drift& one) { return one.table != table; });
@@ -164,7 +164,7 @@ void add_audit_commands(DaemonAdder& commands) {
                [](CommandContext& context, const Arguments& arguments, Reply reply) {
                  audit(context, arguments, std::move(reply), switch_agent::OnDrift::Report);
                });
-  commands.add({"verify", "Whether the data plane is as the rows ask for", {table}, CommandEffect::Reads},
+  commands.add({"verify", "Compare the data plane with the rows", {table}, CommandEffect::Reads},
                [](CommandContext& context, const Arguments& arguments, Reply reply) {
                  audit(context, arguments, std::move(reply), switch_agent::OnDrift::Report);
                });

@@ -22,7 +22,7 @@ class EarlierVersions final : public Source {
     std::string table;
     std::uint64_t waiting = 0;
     std::uint64_t rejected = 0;
-    std::uint64_t outdated = 0;  // Of 'waiting', see Outdated.
+    std::uint64_t outdated = 0;  // The part of 'waiting' that is Outdated.
     std::string first_outdated = {};
   };
   /// The counts of the tables that have such rows.
@@ -55,9 +55,9 @@ class EarlierVersions final : public Source {
   const switch_agent::Agent* const agent_;
   std::vector<Done> asked_;      // They get the next count.
   std::vector<Done> answering_;  // They get the count that is under way.
-  std::vector<Count> counts_;    // Of all tables with rows that wait or were rejected.
+  std::vector<Count> counts_;    // One for each table with rows that wait or were rejected.
   std::size_t table_ = 0;
-  std::uint32_t place_ = 0;           // Of the waiting rows of the table; Runtime::kNoPlace: all have been read.
+  std::uint32_t place_ = 0;           // Place in the waiting rows of the table; Runtime::kNoPlace: all have been read.
   std::optional<std::string> after_;  // The last rejected row that was read.
   std::vector<Outdated> outdated_;
   Instant began_;

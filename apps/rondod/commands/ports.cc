@@ -84,7 +84,7 @@ void add_port_commands(DaemonAdder& commands) {
   if (commands.target().simulated == nullptr) return;
   commands.add({"sim-carrier",
                 "Give a simulated port a signal or take it away",
-                {required("port", "Port"), {"up", ArgumentKind::Flag, true, "Whether there is a signal"}}},
+                {required("port", "Port"), {"up", ArgumentKind::Flag, true, "true: the port has a signal"}}},
                command_sim_carrier);
   commands.add({"sim-routes", "List the routes of the simulated data plane", {}, CommandEffect::Reads}, command_sim_routes);
   commands.add({"sim-nexthops", "List the next hops and groups of the simulated data plane", {}, CommandEffect::Reads},

@@ -94,7 +94,7 @@ Status add_restart_command(DaemonAdder& adder) {
   CommandContext& context = adder.target();
   context.earlier = std::make_unique<EarlierVersions>(context.runtime, context.agent);
   adder.add({"restart-check",
-             "Whether a restart now would interrupt work, and which",
+             "Report the work that a restart now would interrupt",
              {commands::optional("skip_waiting", ArgumentKind::Text, "yes: rows that wait for facts are no reason")},
              CommandEffect::Reads},
             command_restart_check);

@@ -36,7 +36,7 @@ struct StorePlace {
 
 /// A socket on which other processes write tables directly into rondod: [store.group.direct].
 struct DirectSettings {
-  std::string endpoint = {};  // As in ZmqServerOptions.
+  std::string endpoint = {};  // See ZmqServerOptions.
   std::string database = "APPL_DB";
   /// CURVE: the file whose first line is the server's secret key, and the public keys of the permitted clients.
   std::string secret_key_file = {};
@@ -90,7 +90,7 @@ struct JobSettings {
   std::int64_t slow_run_ms = 500;
   unsigned slow_runs_per_minute = 10;
   std::int64_t kept_days = 30;
-  std::size_t kept_runs = 10'000;  // Of each job. 0: no bound.
+  std::size_t kept_runs = 10'000;  // Runs of each job. 0: no bound.
 };
 
 /// The FPM server, to which zebra sends its routes: [fpm].
@@ -110,7 +110,7 @@ struct FpmChoice {
 /// The managers, which make rows of APPL_DB from SONiC's CONFIG_DB: [managers].
 struct ManagersChoice {
   bool enabled = false;
-  std::string config_db = {};            // As StorePlace::url; empty: the tables of CONFIG_DB are where [store] and its groups say.
+  std::string config_db = {};            // See StorePlace::url; empty: the tables of CONFIG_DB are where [store] and its groups say.
   std::string state_db = {};             // Empty: STATE_DB is not written.
   std::optional<StoreGroup> group = {};  // What config_db stands for.
   friend bool operator==(const ManagersChoice&, const ManagersChoice&) = default;

@@ -23,7 +23,7 @@ Section scheduler() {
           {"lowest_budget_us", "integer from 1 to 16000", "500", "Microseconds a frame of priority 0, with frames."},
           {"highest_budget_us", "integer from 500 to 3600000000", "16000",
            "The same of priority 63; those between grow by equal factors. Read: so long may this priority keep the others waiting."},
-          {"quota", "integer from 1 to 1000000000", "10", "Of each priority, with quoted-round-robin."},
+          {"quota", "integer from 1 to 1000000000", "10", "Quota of each priority, with quoted-round-robin."},
           {"quota_unit", "\"items\" or \"microseconds\"", "\"items\"", "What a quota counts."},
           {"batch", "integer from 1 to 128", "128",
            "Items a source may handle in one turn. Smaller: shorter turns. Larger: fuller batches for the kernel."},
@@ -87,9 +87,9 @@ Section direct() {
                        {"database", "text", "\"APPL_DB\"", "The database that the frames name."},
                        {"secret_key_file", "text", "\"\"", "CURVE: the file with the server's secret key."},
                        {"allowed_clients", "list of texts", "[]", "CURVE: the public keys of the clients that are let in."},
-                       {"open_to_network", "true or false", "false", "That machines without keys may come in from the network is meant."},
+                       {"open_to_network", "true or false", "false", "true: machines without keys may connect from the network."},
                        {"connections", "1 to 8192", "256", "Connections at a time; further ones wait, and the log tells of it."},
-                       {"connections_per_address", "1 to 8192", "128", "Of them from one address."}}};
+                       {"connections_per_address", "1 to 8192", "128", "Connections from one address."}}};
 }
 
 Section jobs() {
@@ -97,7 +97,7 @@ Section jobs() {
       .name = "jobs",
       .help = "The job scheduler: rondo job.",
       .settings = {
-          {"enabled", "true or false", "false", "Whether this rondod runs jobs."},
+          {"enabled", "true or false", "false", "true: this rondod runs jobs."},
           {"file", "text", "\"/var/lib/rondo/jobs.db\"", "The database of jobs and runs (SQLite). One rondod at a time uses it."},
           {"sync", "true or false", "false",
            "Synchronise each transaction to the disk, so that a crash of the machine loses no run. false: a crash of rondod loses none; "
@@ -153,7 +153,7 @@ Section dataplane() {
            "resolve those that rows wait for. Rows of other programs are not changed. Needs kind = \"linux\"."},
           {"detect_duplicates", "true or false", "true",
            "The kernel checks whether another device of the link has an IPv6 address before it uses it, for one or two seconds, and health "
-           "names a duplicate. false: it uses each address immediately. Of kind = \"linux\"."},
+           "names a duplicate. false: it uses each address immediately. Needs kind = \"linux\"."},
           {"hold_s", "integer from 0 to 3600", "0",
            "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
            "time "
@@ -173,7 +173,7 @@ Section fpm() {
       .name = "fpm",
       .help = "The FPM server: FRR's zebra sends its routes to it, and they become rows of ROUTE_TABLE and NEXTHOP_GROUP_TABLE.",
       .settings = {
-          {"enabled", "boolean", "false", "Whether rondod listens for zebra."},
+          {"enabled", "boolean", "false", "true: rondod listens for zebra."},
           {"address", "IPv4 or IPv6 address", "\"127.0.0.1\"",
            "Where it listens. Each program that can connect can write routes, so an address that other machines reach needs a firewall. "
            "users says who of this machine may connect."},
@@ -191,7 +191,7 @@ Section fpm() {
            "How zebra states the weights of next hops that it sends within a route. minus-one: module dplane_fpm_nl. plain: module "
            "zebra_fpm."},
           {"offload_answers", "boolean", "false",
-           "Whether rondod tells zebra of each route that the data plane has, so that bgpd announces it only then. For a zebra that was "
+           "true: rondod tells zebra of each route that the data plane has, so that bgpd announces it only then. For a zebra that was "
            "started with --asic-offload=notify_on_offload."},
           {"users", "list of users", "[\"root\", \"frr\"]",
            "The users of this machine, by name or number, whose programs may connect. rondod asks the kernel who does; its own user always "
@@ -207,7 +207,7 @@ Section managers() {
           "VLAN_MEMBER_TABLE, VRF_TABLE, INTF_TABLE and ROUTE_TABLE.",
       .settings = {
           {"enabled", "boolean", "false",
-           "Whether rondod reads PORT, PORTCHANNEL, PORTCHANNEL_MEMBER, VLAN, VLAN_MEMBER, VRF, INTERFACE, VLAN_INTERFACE, "
+           "true: rondod reads PORT, PORTCHANNEL, PORTCHANNEL_MEMBER, VLAN, VLAN_MEMBER, VRF, INTERFACE, VLAN_INTERFACE, "
            "PORTCHANNEL_INTERFACE, LOOPBACK_INTERFACE and STATIC_ROUTE."},
           {"config_db", "text", "\"\"",
            "The Redis database with these tables, such as unix:///run/redis/redis.sock?db=4; as url in [store], and with the separator | "

@@ -18,8 +18,8 @@ struct SimulatedChoice {
   std::int64_t route_us = 0;
   std::int64_t group_us = 0;
   std::int64_t other_us = 0;
-  double failure_share = 0;  // Of the orders, refused as by a kernel without memory.
-  std::int64_t seed = 1;     // Of the failures.
+  double failure_share = 0;  // Share of the orders that fail as if the kernel had no memory.
+  std::int64_t seed = 1;     // Seed of the failures.
   friend bool operator==(const SimulatedChoice&, const SimulatedChoice&) = default;
 };
 

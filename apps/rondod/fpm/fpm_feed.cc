@@ -51,8 +51,8 @@ void FpmFeed::adopt() {
   server_->adopt([this](const Status& status) { adopted(status); });
 }
 
-/// So that the server learns of changes of its rows, and of rows of others. Without taps, as for tables that a worker consumes, it learns
-/// of them from its comparisons.
+/// Reports changes of the server's rows, and of rows of others, to the server. Without taps, as for tables that a worker consumes, it
+/// learns of them from its comparisons.
 void FpmFeed::tap() {
   const fpm::BookOptions& tables = server_->book().options();
   auto routes = runtime_.tap_taken(tables.routes, [server = server_.get()](const Change& change) { server->route_taken(change); });
@@ -95,7 +95,8 @@ void FpmFeed::find_users() {
 
 Status FpmFeed::may_connect(int connection) const {
   const auto user = fpm::user_at_other_end(connection);
-  if (!user && user.error().code() == StatusCode::NotFound) return {};  // Of another machine, or of another network namespace.
+  if (!user && user.error().code() == StatusCode::NotFound)
+    return {};  // Its program is on another machine, or in another network namespace.
   if (!user) return user.error();
   if (users_.contains(*user)) return {};
   const std::string name = user_name(*user);

@@ -26,11 +26,11 @@ class FpmFeed {
   static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
                                                Log& log);
 
-  /// Whether the row belongs to the FPM server, or stands where zebra has a route.
+  /// True if the row belongs to the FPM server, or stands where zebra has a route.
   RowClaim claim_of(std::string_view table, std::string_view key) const;
   /// Called before the agent handles the event.
   void link_event(const LinkEvent& event);
-  /// Whether zebra has sent its routes since the start, or the time for that is over.
+  /// True if zebra has sent its routes since the start, or the time for that is over.
   bool rows_have_come(Instant now) const { return server_->has_resynced() || now >= wait_until_; }
   void stop() { server_->stop(); }
   fpm::ServerFigures figures() const { return server_->figures(); }

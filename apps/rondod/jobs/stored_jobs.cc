@@ -38,7 +38,7 @@ std::string name_of_process(pid_t process) {
   return name.empty() ? name : " (" + visible_text(name) + ")";
 }
 
-/// Whether the process has the socket that is bound to 'path'. False if its files cannot be read.
+/// True if the process has the socket that is bound to 'path'. False if its files cannot be read.
 bool listens_at(pid_t process, const std::string& path) {
   // "0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/rondo/rondod.sock"
   std::set<std::string> sockets;
@@ -201,7 +201,7 @@ class StoredJobs final : public JobService {
   bool has_read_runs_ = false;
   std::optional<std::uint64_t> read_edits_;              // JobsStats::edits when the reading began.
   std::map<std::string, std::string> obstructed_;        // StoredJob::obstacle of started jobs.
-  std::map<std::string, std::string> found_obstructed_;  // Those of the pages so far.
+  std::map<std::string, std::string> found_obstructed_;  // Found on the pages so far.
   jobs::Jobs jobs_;
   jobs::Workers workers_;
   Status trouble_;  // Already logged.

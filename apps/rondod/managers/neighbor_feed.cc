@@ -10,7 +10,7 @@ namespace rondo::daemon {
 
 namespace {
 
-/// Whether every row of ports, interfaces and neighbours that the tables had at the start has been handled.
+/// True if every row of ports, interfaces and neighbours that the tables had at the start has been handled.
 bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent) {
   if (!agent.has_restarted()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();

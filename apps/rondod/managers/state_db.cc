@@ -13,17 +13,17 @@ namespace rondo::daemon {
 
 namespace {
 
-/// The stations that one turn of a flush looks at: well below a millisecond of the turn and of the programming thread.
+/// The stations that one turn of a flush checks: well below a millisecond of the turn and of the programming thread.
 constexpr std::size_t kStationsTogether = 256;
 
-/// Of any device, or only of a port with a row of PORT_TABLE.
+/// The state of any device, or only of a port with a row of PORT_TABLE.
 std::optional<managers::PortState> state_of(const switch_agent::Ports& ports, std::string_view name, bool is_port) {
   const switch_agent::Ports::Port* const port = ports.find(name);
   if (port == nullptr || !port->exists || (is_port && !port->has_row)) return std::nullopt;
   return managers::PortState{.admin_up = port->admin_up, .carrier = port->carrier, .mtu = port->mtu};
 }
 
-/// Whether every row of ports and interfaces that APPL_DB and CONFIG_DB had at the start has been handled.
+/// True if every row of ports and interfaces that APPL_DB and CONFIG_DB had at the start has been handled.
 bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const managers::Managers& managers) {
   if (!agent.has_restarted() || !managers.has_read_config()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();

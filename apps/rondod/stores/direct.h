@@ -18,7 +18,7 @@ namespace rondo::daemon {
 
 /// Figures of one direct server and of the store behind it.
 struct DirectFigures {
-  std::string endpoint;  // As bound.
+  std::string endpoint;  // The address that was bound.
   std::vector<std::string> tables;
   std::uint64_t connections = 0;
   std::size_t open_connections = 0;

@@ -199,7 +199,7 @@ TEST_F(RondodWithFpm, ARouteWithTooManyNextHopsIsRefusedAndSaysSo) {
   EXPECT_TRUE(has_route("10.1.0.0/16")) << "the earlier next hop stays";
 }
 
-/// Goal: a route that finds no room does not look done, and is taken up when there is room. Method: the parts of rondod that a route
+/// Goal: a route that finds no room does not look done, and is written when there is room. Method: the parts of rondod that a route
 /// passes, with room for one set of next hops.
 TEST(FpmAtTheLimit, ARouteWithoutRoomWaitsAndIsMendedWhenThereIsRoom) {
   namespace kit = fpm::kit;

@@ -214,7 +214,7 @@ TEST_F(RondodOnRedis, AWriteThatADeadRedisHasNotConfirmedIsNotCalledWritten) {
   }
   const auto caller = AdminClient::connect(file("socket"), 300ms);
   ASSERT_TRUE(caller.has_value());
-  BulkWriter bulk(**caller);  // As load and feed write.
+  BulkWriter bulk(**caller);  // load and feed write in this way.
   send_routes(bulk, 10);
   const Result<BulkTotals> totals = bulk.finish();
   ASSERT_FALSE(totals.has_value());

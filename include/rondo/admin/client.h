@@ -44,7 +44,7 @@ class AdminClient {
   Result<std::optional<boost::json::object>> answer();
   /// The same, but each row is passed to 'on_row' when its page arrives, for an answer that does not end.
   Result<std::optional<boost::json::object>> answer(const RowVisitor& on_row);
-  /// Whether part of the request is still to be written: poll fd() for writing, too.
+  /// True if part of the request is still to be written: poll fd() for writing, too.
   bool is_sending() const noexcept;
   /// Descriptor to poll for reading. Owned by this object.
   int fd() const noexcept;

@@ -51,7 +51,7 @@ struct CommandSpec {
   std::string help = {};  // One line.
   std::vector<ArgumentSpec> arguments = {};
   CommandEffect effect = CommandEffect::Writes;
-  /// Whether AdminServerOptions::on_write receives the call of a command that writes. False for reports of programs, several a second.
+  /// True if AdminServerOptions::on_write receives the call of a command that writes. False for reports of programs, several a second.
   /// A call with the flag "dry_run" is no write.
   bool is_reported = true;
 };

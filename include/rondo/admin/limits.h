@@ -123,10 +123,9 @@ inline constexpr std::size_t kAdminRowsPerTurn = 128;
 inline constexpr std::size_t kAdminBulkFrames = 8;
 
 /// Bytes of an answer that AdminClient keeps until its end, and of those that the command line keeps: a daemon that never ends its answer
-/// must not take all memory. Those of `show`, `keys`, `export`, `parked` and `rejected` have no limit: their rows are printed, or compared
-/// with a file, as they come.
-/// Reached: ResourceExhausted, and the connection cannot be used any more. Figure: none: the caller gets the error. Test:
-/// `LyingDaemon.AnAnswerWithoutEndIsCutAtItsLimit`.
+/// must not take all memory. Answers to `show`, `keys`, `export`, `parked` and `rejected` have no limit: their rows are printed, or
+/// compared with a file, as they come. Reached: ResourceExhausted, and the connection cannot be used any more. Figure: none: the caller
+/// gets the error. Test: `LyingDaemon.AnAnswerWithoutEndIsCutAtItsLimit`.
 inline constexpr std::size_t kAdminAnswerBytes = std::size_t{1024} * 1024 * 1024;
 
 }  // namespace rondo::limits

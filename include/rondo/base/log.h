@@ -63,7 +63,7 @@ struct LogOptions {
   /// Burst and rate of one call site, in lines and lines a second. A burst of 0: no limit.
   std::uint32_t burst_lines = 20;
   std::uint32_t lines_per_second = 5;
-  /// Whether lines have the journal's prefix. Unset: stderr_is_journal() decides.
+  /// True if lines have the journal's prefix. Unset: stderr_is_journal() decides.
   std::optional<bool> journal;
   /// Receives each line with its newline. Empty: standard error. Called under the log's lock.
   std::function<void(std::string_view line)> writer;

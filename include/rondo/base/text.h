@@ -30,7 +30,7 @@ std::string visible_text(std::string_view text);
 /// Number of bytes at the beginning of 'text' that are safe: text.size() if all are. O(result).
 std::size_t safe_length(std::string_view text) noexcept;
 
-/// Whether 'text' is valid UTF-8 (RFC 3629). O(length).
+/// True if 'text' is valid UTF-8 (RFC 3629). O(length).
 bool is_utf8(std::string_view text) noexcept;
 
 /// 'text', or its first 'bytes' bytes and "..." if it is longer. The cut is never inside a character of valid UTF-8.

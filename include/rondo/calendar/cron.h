@@ -54,7 +54,7 @@ std::optional<DstRule> dst_rule_of(std::string_view name) noexcept;
 
 /// Why a text is not an expression, and where.
 struct CronError {
-  std::size_t column;  // Of the byte in the text, from 1; one beyond the end if something is missing.
+  std::size_t column;  // Column of the byte in the text, from 1; one beyond the end if something is missing.
   std::string reason;
   bool never_fires = false;  // The text follows the rules, but no day satisfies it.
   /// "column 5: the hour 24 is above 23".

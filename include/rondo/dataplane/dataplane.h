@@ -56,8 +56,8 @@ struct LinkEvent {
   std::uint16_t vlan = 0;       // The VLAN of an 802.1Q device; 0 for other devices.
   IfIndex lower{};              // The port that an 802.1Q device is on.
   BondMode bond = BondMode::None;
-  std::uint16_t min_links = 0;  // Of a bond.
-  /// Of a bridge or a bond that an order of ours created: another program has changed what the order fixed (BridgeSet, BondSet).
+  std::uint16_t min_links = 0;  // Set for a bond.
+  /// Set for a bridge or a bond that an order of ours created: another program has changed what the order fixed (BridgeSet, BondSet).
   bool altered = false;
   friend bool operator==(const LinkEvent& a, const LinkEvent& b) {
     return a.port == b.port && a.name == b.name && a.admin_up == b.admin_up && a.carrier == b.carrier && a.removed == b.removed &&
@@ -122,7 +122,7 @@ struct RouteEntry {
   RouteFlaw flaw = RouteFlaw::None;
   /// The protocol of another program's route to the prefix in this table, which has a better metric and so decides the packets; 0: none.
   std::uint8_t rival = 0;
-  IpAddress source{};  // As of a RouteSet.
+  IpAddress source{};  // See RouteSet.
   std::uint32_t metric = kOwnMetric;
   /// The order that deletes it.
   RouteDelete gone() const noexcept { return {prefix, table, metric, tos}; }

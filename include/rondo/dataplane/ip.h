@@ -54,7 +54,7 @@ struct Prefix {
   /// The /32 or /128 of 'address'.
   static constexpr Prefix host(const IpAddress& address) noexcept { return {address, static_cast<std::uint8_t>(address.size() * 8)}; }
   std::string to_string() const;
-  /// Whether bits beyond the length are set: an interface address, not a route's destination.
+  /// True if bits beyond the length are set: an interface address, not a route's destination.
   bool has_host_bits() const noexcept;
   /// The same prefix without its host bits.
   Prefix network() const noexcept;

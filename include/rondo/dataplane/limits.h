@@ -37,10 +37,9 @@ inline constexpr std::size_t kLinkEvents = 4096;
 /// `stats.managers.state_db.stations_left_out`. Test: `FdbMonitorOnLinux.StationsBeyondTheLimitAreLeftOutUntilThereIsRoom`.
 inline constexpr std::size_t kLearnedStations = 65536;
 
-/// Subnets without the route that the kernel makes for an address, as its notifications say. Those of deleted addresses leave with the next
-/// audit.
-/// Reached: all are forgotten, and the routes are read again if there are few. Figure: none: the next audit says what is lost. Test:
-/// `SubnetRoutesTest.BeyondTheLimitTheRoutesAreReadAgain`.
+/// Subnets without the route that the kernel makes for an address, as its notifications say. Subnets of deleted addresses leave with the
+/// next audit. Reached: all are forgotten, and the routes are read again if there are few. Figure: none: the next audit says what is lost.
+/// Test: `SubnetRoutesTest.BeyondTheLimitTheRoutesAreReadAgain`.
 inline constexpr std::size_t kLostSubnets = 4096;
 
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");

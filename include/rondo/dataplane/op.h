@@ -137,7 +137,7 @@ struct GroupMember {
 /// Creates or replaces. Replacing waits for an RCU grace period in Linux (about 0.1 ms): never replace a group by itself.
 struct GroupSet {
   NexthopId id;
-  bool create = false;               // As of a NexthopSet.
+  bool create = false;               // See NexthopSet.
   bool update = false;               // NotFound if the group is absent: the routes that used it are then gone, too.
   std::vector<GroupMember> members;  // At least one; each exists.
 };

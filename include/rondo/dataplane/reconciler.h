@@ -116,8 +116,8 @@ class Reconciler final : public DataPlane {
     IfIndex port;
     bool is_moved = false;  // Into another VRF or bridge, or out of one.
     bool has_new_mac = false;
-    std::uint16_t min_links = 0;  // Of a bond, as the event has it.
-    bool altered = false;         // As the event has it.
+    std::uint16_t min_links = 0;  // Set for a bond, from the event.
+    bool altered = false;         // Set from the event.
   };
   /// What is known of a device that takes part in an order.
   struct Device {
@@ -129,7 +129,7 @@ class Reconciler final : public DataPlane {
   Device device(IfIndex index);
   bool takes_port_down(const Order& order);
   void take_doubts();
-  std::vector<LinkEvent> ports_;  // As read() found them; the unwanted devices among them are known_->unwanted_devices.
+  std::vector<LinkEvent> ports_;  // The ports that read() found; the unwanted devices among them are known_->unwanted_devices.
   /// A port of the reading, as the last event reported it. Used by link_event() alone.
   struct Seen {
     LinkEvent last;

@@ -22,7 +22,7 @@ class RecordedRestart {
   virtual std::vector<NexthopEntry> nexthops() = 0;
   /// The text that the recorded run noted under 'name' before its first turn; empty: none.
   virtual std::string note(std::string_view name) = 0;
-  /// Whether the check in the current turn found that all rows of the earlier run have arrived and are handled.
+  /// True if the check in the current turn found that all rows of the earlier run have arrived and are handled.
   virtual bool rows_are_handled() = 0;
   /// The orders of the current turn that delete unwanted objects.
   virtual std::vector<DeleteOrder> unwanted() = 0;

@@ -29,7 +29,7 @@ struct SimDataPlaneOptions {
   /// The costs of the orders of one apply() are summed and passed to 'spend' at its end, such as `[&clock](Duration d) { clock.advance(d);
   /// }`. Without 'spend' orders take no time.
   std::function<void(Duration)> spend = {};
-  Duration route_cost{1500};     // As measured on Linux; see bench/netlink_routes.cc.
+  Duration route_cost{1500};     // Measured on Linux; see bench/netlink_routes.cc.
   Duration group_cost{100'000};  // Replacing waits for an RCU grace period.
   Duration other_cost{1000};
 

@@ -59,7 +59,7 @@ class Journal : public RuntimeObserver {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// Whether it records: JournalOptions::file was not empty.
+  /// True if it records: JournalOptions::file was not empty.
   virtual bool on() const noexcept = 0;
   /// Records a setting of the program that affects its decisions; replay::Replay::note() returns it. Only before the first turn. A
   /// note of before the runtime is made is recorded with the start of its run. A replaying program need not make the notes again; one that

@@ -20,7 +20,7 @@ template <class M>
 concept Message = std::is_object_v<M> && std::is_same_v<M, std::remove_cv_t<M>> && std::is_nothrow_move_constructible_v<M> &&
     std::is_nothrow_destructible_v<M>;
 
-/// Whether M travels without an allocation. A larger message costs one allocation (one for all subscribers of a topic together).
+/// True if M travels without an allocation. A larger message costs one allocation (one for all subscribers of a topic together).
 template <class M>
 inline constexpr bool kTravelsInline = sizeof(M) <= limits::kInlineMessageBytes && alignof(M) <= 16;
 

@@ -40,7 +40,7 @@ class TimedMessage {
   void cancel() noexcept {
     if (timer_ != nullptr) timer_->cancel();
   }
-  /// Whether it will still be posted.
+  /// True if it will still be posted.
   bool is_armed() const noexcept { return timer_ != nullptr && timer_->armed(); }
   /// Of a periodic message: number of skipped instants, and of refused posts.
   std::uint64_t missed() const noexcept { return timer_ != nullptr ? timer_->missed : 0; }

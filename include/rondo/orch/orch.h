@@ -148,7 +148,7 @@ class Orch {
   void withdraw(const Fact& fact);
   /// Calls 'holds' of the provider. False if the kind has no provider.
   bool holds(const Fact& fact) const;
-  /// Whether a change is parked under this fact. A change that waits for several facts is parked only under the first of them that did not
+  /// True if a change is parked under this fact. A change that waits for several facts is parked only under the first of them that did not
   /// hold. A change whose wait has ended is not counted, even if it was not handled yet: after announce() the result is false until a
   /// handler waits again.
   bool is_awaited(const Fact& fact) const;

@@ -82,9 +82,9 @@ class [[nodiscard]] Outcome {
   }
   Duration delay() const noexcept { return delay_; }
   const Status& why() const noexcept { return why_; }
-  /// Whether a Reject was made by reject_key().
+  /// True if a Reject was made by reject_key().
   bool is_of_key() const noexcept { return is_of_key_; }
-  /// Whether a Reject was made by reject_removed().
+  /// True if a Reject was made by reject_removed().
   bool is_removed() const noexcept { return is_removed_; }
 
  private:

@@ -127,7 +127,7 @@ struct WhyLink {
   State state = State::Absent;
   PlaneState plane = PlaneState::Unknown;  // Runtime::explain_state().
   std::string plane_error = {};            // Why 'plane' is not known: what the function of explain_state() threw. Also in the note.
-  /// Of a row with an unsettled or rejected change: the state of what was asked for before.
+  /// The state of the earlier version of a row that has an unsettled or rejected change.
   PlaneState before = PlaneState::Unknown;
   std::optional<ChangeOp> op = {};  // The operation that is unsettled, if there is one.
   std::vector<Fact> facts;          // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
@@ -184,12 +184,12 @@ struct ConsumerStats {
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
   /// Nanoseconds from the write of a change to its outcome Done, which for a staged change is the answer of its data plane. The write is
   /// when the change came into this process (Subscription::next_arrivals()); where the store does not know it, the turn that took the
-  /// change. Merged changes count once, from the first of them. Of a change that waited for facts or a time, from the turn that took it
+  /// change. Merged changes count once, from the first of them. A change that waited for facts or a time counts from the turn that took it
   /// again.
   Log2Histogram latency_ns = {};
   std::string last_reject;
   std::string standing_reject;            // The newest reason among rejected_rows.
-  std::size_t delayed_rows = 0;           // Of 'parked', the rows whose handler tries again after a time.
+  std::size_t delayed_rows = 0;           // The part of 'parked' whose handler tries again after a time.
   std::string first_delay;                // The reason of the row that has waited longest.
   std::optional<PlaneCounts> plane = {};  // States of its rows, if its Orch reports them: Runtime::explain_state().
   /// ConsumeOptions::rows_max while so many rows are unsettled and the table has more changes, which the consumer does not take; otherwise
@@ -245,8 +245,8 @@ class Runtime {
   }
 
   /// Runs 'function' in a turn of this runtime. Any thread may call it, also the runtime's own, even in a turn. Functions run in the order
-  /// in which they were posted, at RuntimeOptions::posted. One that throws is lost and reported to on_reject(). ResourceExhausted when
-  /// limits::kMailboxMessages functions wait; Cancelled after stop(); InvalidArgument for an empty function; FailedPrecondition once
+  /// in which they were posted, at RuntimeOptions::posted. A function that throws is lost and reported to on_reject(). ResourceExhausted
+  /// when limits::kMailboxMessages functions wait; Cancelled after stop(); InvalidArgument for an empty function; FailedPrecondition once
   /// on_reject() has thrown for a function, because no function runs after that. Functions that still wait when the runtime is destroyed
   /// are not run. The runtime must not be destroyed during the call. Cost: one mutex and a few instructions; a sleeping runtime is woken. A
   /// replay repeats the writes of a posted function, but not what it does to an Orch's own state. To reach an Orch in a way that a replay

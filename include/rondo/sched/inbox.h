@@ -48,7 +48,7 @@ class Inbox {
   /// Called on the scheduler thread between two turns: gives the posted items to their sources and wakes them. Returns how many items other
   /// threads have posted since the last call.
   virtual std::uint64_t hand_out() noexcept = 0;
-  /// Whether the items waiting at the priority of 'source' are for that source.
+  /// True if the items waiting at the priority of 'source' are for that source.
   virtual bool is_for(const Source& source) const noexcept = 0;
 
   Scheduler* scheduler_ = nullptr;

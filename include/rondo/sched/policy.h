@@ -186,16 +186,16 @@ class Policy {
   virtual void resumed(Source& source) = 0;
   /// The number of the last service.
   virtual std::uint64_t services() const noexcept = 0;
-  /// Whether a source was picked and not yet served; picked() is its priority.
+  /// True if a source was picked and not yet served; picked() is its priority.
   bool turn_is_out() const noexcept { return turn_is_out_; }
   Priority picked() const noexcept { return Priority{picked_}; }
 
   /// Sets the counter of arrival numbers: the scheduler's own, which must outlive its use by the policy.
   void number_by(std::atomic<std::uint64_t>& arrivals) noexcept { arrivals_ = &arrivals; }
 
-  /// Whether the source picked last must end its turn, because a ready source precedes its next item. Reads one word.
+  /// True if the source picked last must end its turn, because a ready source precedes its next item. Reads one word.
   bool prefers_another() const noexcept { return (ready_ & above_) != 0 || overtaken_; }
-  /// Whether a source that becomes ready could change that. If false, the caller need not check.
+  /// True if a source that becomes ready could change that. If false, the caller need not check.
   bool could_prefer_another() const noexcept { return above_ != 0 || by_arrival_; }
   /// The same for a source of this priority.
   bool could_prefer(Priority priority) const noexcept { return could_prefer(1ULL << priority.level()); }

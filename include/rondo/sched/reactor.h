@@ -53,9 +53,9 @@ class Reactor {
 
   /// Grows whenever watches may have ended. While it does not change, all events of the last poll() are current: is_current().
   std::uint64_t ended_watches() const noexcept { return ended_watches_; }
-  /// Whether the watch of 'event' still exists: it was neither removed nor replaced. O(1).
+  /// True if the watch of 'event' still exists: it was neither removed nor replaced. O(1).
   virtual bool is_current(const ReactorEvent& event) const noexcept = 0;
-  /// Whether the watch still exists and its descriptor is in error or hung up now. One system call.
+  /// True if the watch still exists and its descriptor is in error or hung up now. One system call.
   virtual bool is_in_error(const ReactorEvent& event) const noexcept = 0;
 
   /// A descriptor that is readable while poll() would return something. A foreign event loop waits on it in place of the scheduler (see

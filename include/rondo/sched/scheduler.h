@@ -94,7 +94,7 @@ class Scheduler {
   void set_executor_host(ExecutorHost* host) noexcept { executor_host_ = host; }
   ExecutorHost* executor_host() const noexcept { return executor_host_; }
 
-  /// Whether the calling thread may use what belongs to this scheduler. That is the owner: the thread that last gave a turn, waited or
+  /// True if the calling thread may use what belongs to this scheduler. That is the owner: the thread that last gave a turn, waited or
   /// polled. Before the first such call it is the thread that made the scheduler. After stop(), any one thread may use it while no thread
   /// is in such a call; the program ensures that it is only one, for example by joining the owner. Any thread. O(1), about a nanosecond.
   bool is_here() const noexcept {
@@ -104,7 +104,7 @@ class Scheduler {
   /// Ends the process if it is a child that fork() or daemon(3) made after this scheduler: the child lacks the threads of its parent.
   /// 'call' is named. Any thread. One system call.
   void expect_same_process(std::string_view call) const;
-  /// Whether another thread gives turns now, or waits or polls. Any thread.
+  /// True if another thread gives turns now, or waits or polls. Any thread.
   bool runs_elsewhere() const noexcept {
     return owner_.load(std::memory_order_relaxed) != __builtin_thread_pointer() && inside_.load(std::memory_order_acquire) != 0;
   }

@@ -78,7 +78,7 @@ class alignas(64) Source {
   /// other sources continue.
   virtual Turn run(const Budget& budget) = 0;
 
-  /// Whether run() would find something to do now. Called once when the source is added, and wakes it if true. Later the liveness sweep
+  /// True if run() would find something to do now. Called once when the source is added, and wakes it if true. Later the liveness sweep
   /// calls it, only while the source is idle. If it returns true while idle for half a sweep period, a wake-up was lost. The sweep then
   /// wakes the source and counts that fault (SchedulerStats::sweep_rescues). An exception leaves Scheduler::add, and quarantines the source
   /// in a sweep.
@@ -110,7 +110,7 @@ class alignas(64) Source {
   std::uint32_t weight() const noexcept { return weight_; }
   /// Only before it is added to a scheduler.
   void set_weight(std::uint32_t weight);
-  /// Whether this source goes before all others in every policy. For rare work that must not starve, such as starts and ends. While other
+  /// True if this source goes before all others in every policy. For rare work that must not starve, such as starts and ends. While other
   /// sources wait, at most every second turn goes to such sources. The bound of the others does not include these turns; it counts them
   /// like reactor polls.
   bool goes_before_all() const noexcept { return before_all_; }
@@ -128,7 +128,7 @@ class alignas(64) Source {
   std::uint64_t number() const noexcept { return number_; }
   /// Why the scheduler gives this source no more turns; ok if it does. To resume it, remove it and add it again.
   const Status& quarantine() const noexcept { return quarantine_; }
-  /// Whether quarantine() is not ok. Any thread.
+  /// True if quarantine() is not ok. Any thread.
   bool is_quarantined() const noexcept { return is_quarantined_.load(std::memory_order_relaxed); }
   Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
 

@@ -29,7 +29,7 @@ struct Event {
     Written,  // The store has confirmed a write of this process.
     Unsure,   // It is unknown whether a write was applied: the connection was lost, or the process ended, before the answer.
     Taken,    // A consumer took the change from its table; it was not yet merged with a change that waits for its key.
-    Chosen,   // The consumer takes up a row that waited.
+    Chosen,   // The consumer retries a row that waited.
     Redone,   // A fact ended on which a done row depends: the row, or a newer waiting change of it, is queued again.
     Asked,    // The handler is about to be called with the change.
     Done,     // This and the following kinds are the outcomes of the handler; see Outcome.

@@ -47,7 +47,7 @@ class OrderPerKey final : public Checker {
   std::unique_ptr<Model> model_;
 };
 
-/// No handler is called too early. A change that waits for several facts is taken up only after all of them hold; one that waits for a
+/// No handler is called too early. A change that waits for several facts is retried only after all of them hold; one that waits for a
 /// single fact, only after its announcement; one that waits for a time, only after that time. A newer Set of the key ends the wait.
 class NoHandlerTooEarly final : public Checker {
  public:

@@ -107,7 +107,7 @@ class World {
   void set(std::string_view table, std::string_view key, std::span<const Field> fields);
   void set(std::string_view table, std::string_view key, FieldList fields);
   void remove(std::string_view table, std::string_view key);
-  /// Whether all writes of the row so far are confirmed.
+  /// True if all writes of the row so far are confirmed.
   bool is_confirmed(std::string_view table, std::string_view key);
 
   /// Lets the process run for 'time'; ends earlier after a violation, or when it stopped its runtime. Returns the number of turns.

@@ -69,7 +69,7 @@ struct DurableStoreStats {
   std::size_t waiting = 0;      // Records that are not written yet, now.
   std::size_t waiting_bytes = 0;
   std::uint64_t failed_upkeep = 0;  // Failed attempts to keep the file small: see health().
-  bool writes_fail = false;         // Whether writing fails now.
+  bool writes_fail = false;         // True if writing fails now.
   Instant failing_since;            // While health() is not ok: time of the first failed attempt.
   Duration longest_commit{0};
   /// What was lost of the file, as found at open(); empty if it was undamaged. The damaged file is kept beside the new one.

@@ -151,7 +151,7 @@ class Record {
   }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
-  /// Whether both handles share one record; false for a separate record with equal content.
+  /// True if both handles share one record; false for a separate record with equal content.
   bool is_copy_of(const Record& other) const noexcept { return block_ == other.block_; }
   std::string_view key() const noexcept;
   std::string_view verb() const noexcept;

@@ -26,7 +26,7 @@ struct RedisFacts {
   bool kill_refused = false;
   /// The address that was used; the remedies contain it.
   RedisAddress address{};
-  /// Whether programs built on the stock swss-common share its tables. Some settings matter to them only.
+  /// True if programs built on the stock swss-common share its tables. Some settings matter to them only.
   bool stock_peers = false;
   /// Durations of some round trips without work, in any order.
   std::vector<Duration> round_trips{};

@@ -27,11 +27,10 @@ inline constexpr std::size_t kRedisWriteBytes = std::size_t{256} * 1024 * 1024;
 /// Test: `RedisReply.AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBeforeItComes`.
 inline constexpr int kRedisListItems = 4'194'304;
 
-/// Bytes of one item in a reply of Redis that are read whole: the largest value of a field. Of a larger one, which Redis permits up to
-/// 512 MiB, at most 100 MB are kept until it is complete, and its row is rejected. An event of a channel or an entry of a queue is one
-/// item as well: one whose JSON is larger is refused with InvalidArgument when it is written.
-/// Reached: the row, the event or the entry is rejected. Figure: `stats.consumers.rejected`.
-/// Test: `LargeReply.InPlaceOfAnItemBeyondTheLimitIsATextBeyondIt`.
+/// Bytes of one item in a reply of Redis that are read whole: the largest value of a field. Redis permits larger values, up to
+/// 512 MiB: at most 100 MB of one are kept until it is complete, and its row is rejected. An event of a channel or an entry of a queue is
+/// one item as well: one whose JSON is larger is refused with InvalidArgument when it is written. Reached: the row, the event or the entry
+/// is rejected. Figure: `stats.consumers.rejected`. Test: `LargeReply.InPlaceOfAnItemBeyondTheLimitIsATextBeyondIt`.
 inline constexpr std::size_t kRedisItemBytes = kValueBytes + std::size_t{64} * 1024;
 
 /// Bytes of the items of one reply: two of the largest rows. A pop of many rows as large needs a smaller number of keys (pop_batch).

@@ -33,7 +33,7 @@ struct RedisLease {
   State state = State::Off;
   bool wanted = false;         // Some consumers of this store need it.
   std::uint64_t token = 0;     // Number of this store's last lease; grows with each new holder. 0: never held.
-  std::string holder = {};     // As the holder wrote it: untrusted text.
+  std::string holder = {};     // The holder wrote it: untrusted text.
   std::string described = {};  // The same for display, without control characters: "pid 4711 on host leaf1".
   std::string refused = {};    // The reason if the state is Refused.
   std::string damage = {};     // The stored token that this store replaced because it was invalid: untrusted text. The count restarted.
@@ -98,14 +98,15 @@ struct RedisStoreStats {
   std::uint64_t writes = 0;        // Accepted.
   std::uint64_t transactions = 0;  // Transactions sent for these writes.
   std::uint64_t pops = 0;
-  std::uint64_t empty_pops = 0;     // Pops that found nothing.
-  std::uint64_t popped = 0;         // Keys and entries.
-  std::uint64_t recovered = 0;      // Keys and entries that were in flight at a gap and were delivered again.
-  std::uint64_t reads = 0;          // Rows fetched for Watched tables.
-  std::uint64_t resyncs = 0;        // Complete reads of Watched tables.
-  std::uint64_t malformed = 0;      // Events, queue entries and in-flight batches that could not be parsed; dropped.
-  std::string last_damage = {};     // The newest such in-flight batch: its hash and field.
-  std::uint64_t bad_events = 0;     // Of 'malformed', the events of Channels. Any client may publish them, and nothing of ours is lost.
+  std::uint64_t empty_pops = 0;  // Pops that found nothing.
+  std::uint64_t popped = 0;      // Keys and entries.
+  std::uint64_t recovered = 0;   // Keys and entries that were in flight at a gap and were delivered again.
+  std::uint64_t reads = 0;       // Rows fetched for Watched tables.
+  std::uint64_t resyncs = 0;     // Complete reads of Watched tables.
+  std::uint64_t malformed = 0;   // Events, queue entries and in-flight batches that could not be parsed; dropped.
+  std::string last_damage = {};  // The newest such in-flight batch: its hash and field.
+  std::uint64_t bad_events =
+      0;  // The part of 'malformed' that were events of Channels. Any client may publish them, and nothing of ours is lost.
   std::string last_bad_event = {};  // The newest: its channel and the reason.
   std::uint64_t connects = 0;       // Times the store became usable.
   std::uint64_t epoch = 0;          // Grows with each server that takes over the tables; the same for all stores. 0: not known, or refused.

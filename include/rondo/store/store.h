@@ -119,7 +119,7 @@ class Subscription {
   /// appends two changes together. Stops before a gap, unless the gap is first. Never blocks; an asynchronous store fetches the next
   /// changes meanwhile. O(changes appended).
   virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
-  /// Whether take() would append nothing now. Exact.
+  /// True if take() would append nothing now. Exact.
   virtual bool empty() const = 0;
   /// Number of changes known to wait, here and in the store. Staged: number of keys.
   virtual std::size_t depth() const = 0;
@@ -135,10 +135,10 @@ class Subscription {
   /// its row. Never refused: an external store remembers the key until it can read the row, at most one entry a row. Staged and Watched
   /// tables; the others ignore it. O(1).
   virtual void requeue(std::string_view key) = 0;
-  /// Whether take() has returned every row that existed when the subscription was made. True from the start if there were none, or with
+  /// True if take() has returned every row that existed when the subscription was made. True from the start if there were none, or with
   /// standing_rows = false.
   virtual bool caught_up() const = 0;
-  /// Whether a change of 'key' is known to wait for take(). O(changes that were fetched ahead of take()), for explanations. False for a
+  /// True if a change of 'key' is known to wait for take(). O(changes that were fetched ahead of take()), for explanations. False for a
   /// change that only the server of the store knows: see depth().
   virtual bool has_fetched(std::string_view key) const {
     static_cast<void>(key);
@@ -182,9 +182,9 @@ class Store {
     static_cast<void>(table);
     return WriteAnswer::Confirmed;
   }
-  /// Whether write() has applied a change of this table when it returns ok: a writer that needs nothing but errors then passes no 'done'.
+  /// True if write() has applied a change of this table when it returns ok: a writer that needs nothing but errors then passes no 'done'.
   bool applies_at_once(std::string_view table) const { return write_answer(table) == WriteAnswer::Accepted; }
-  /// Whether the rows and the changes of this table that no consumer has taken survive the process.
+  /// True if the rows and the changes of this table that no consumer has taken survive the process.
   virtual bool outlives_process(std::string_view table) const {
     static_cast<void>(table);
     return false;

@@ -105,7 +105,7 @@ class ZmqClient {
   /// Hands the gathered entries to libzmq, as far as its buffer has room. Turns do the same; call this to send outside a turn. True when no
   /// entry is left in the client.
   bool flush();
-  /// Whether the client holds no entries; libzmq and the kernel may still hold frames.
+  /// True if the client holds no entries; libzmq and the kernel may still hold frames.
   bool is_flushed() const noexcept;
   bool is_connected() const noexcept;
   const ZmqClientStats& stats() const noexcept;

@@ -148,7 +148,7 @@ class ZmqServer {
   /// The bound endpoint, with the port that the system chose.
   const std::string& endpoint() const noexcept;
   const ZmqServerStats& stats() const noexcept;
-  /// Whether a full table has stopped the reading.
+  /// True if a full table has stopped the reading.
   bool is_paused() const noexcept;
 
  private:

@@ -59,7 +59,7 @@ struct ZmqStoreOptions {
 struct ZmqStoreStats {
   std::uint64_t written = 0;    // Changes that the wrapped store has confirmed.
   std::uint64_t retries = 0;    // Batches that were retried.
-  std::uint64_t left_out = 0;   // Changes that the store gave up on.
+  std::uint64_t left_out = 0;   // Changes that the store dropped.
   std::size_t behind = 0;       // Keys that wait now, without those of the batch in flight.
   std::size_t under_way = 0;    // Changes of that batch.
   std::uint64_t recovered = 0;  // Rows of an earlier process that were delivered to the consumers.
@@ -77,7 +77,7 @@ class ZmqStore final : public Store {
   /// The store that has the rows; subscribe here to watch them.
   Store& wrapped() noexcept;
   ZmqStoreStats stats() const;
-  /// Whether all rows of an earlier process are staged; always true without 'recover'.
+  /// True if all rows of an earlier process are staged; always true without 'recover'.
   bool is_recovered() const noexcept;
 
   Status declare(const TableSpec& spec) override;

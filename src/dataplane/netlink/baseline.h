@@ -16,7 +16,7 @@
 namespace rondo::netlink {
 
 struct BaselineOptions {
-  std::string network_namespace{};  // As in LinuxDataPlaneOptions.
+  std::string network_namespace{};  // See LinuxDataPlaneOptions.
   std::uint32_t table = kMainTable;
   std::uint32_t metric = 201;
   std::uint8_t protocol = 202;  // Differs from the data plane's protocol, so that its audits ignore these routes.

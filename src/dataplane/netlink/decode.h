@@ -78,7 +78,7 @@ std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks
 /// The fields that decide whether a route of any program, created or deleted, blocks one of ours.
 struct RouteHolder {
   Prefix prefix;
-  std::optional<IpAddress> gateway;  // Of a route with one next hop of its own.
+  std::optional<IpAddress> gateway;  // Set for a route with one next hop of its own.
   std::uint32_t table = 0;
   std::uint32_t metric = 0;
   std::uint8_t protocol = 0;

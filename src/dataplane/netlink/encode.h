@@ -21,7 +21,7 @@ struct ObjectMarks {
 constexpr std::uint32_t device_group(std::uint8_t protocol) noexcept { return 0x726f6e00U + protocol; }
 
 // What every bond and every bridge of ours has.
-inline constexpr std::uint32_t kBondLinkInterval = 100;  // Milliseconds between two looks at the carrier of a port.
+inline constexpr std::uint32_t kBondLinkInterval = 100;  // Milliseconds between two polls of the carrier of a port.
 /// Layer 3+4: frames of one connection stay on one port. <linux/if_bonding.h> has the name, and cannot be included beside <net/if.h>.
 inline constexpr std::uint8_t kBondHash = 1;
 inline constexpr std::uint16_t kBridgePvid = 0;  // Ports that enter the bridge get no VLAN.

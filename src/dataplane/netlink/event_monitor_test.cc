@@ -1,4 +1,4 @@
-// Goal: after a gap the common part of the monitors reads the objects again, once in 50 ms, never before the socket is empty, and gives up
+// Goal: after a gap the common part of the monitors reads the objects again, once in 50 ms, never before the socket is empty, and stops
 // after eight failures. Method: simulated time, and a socket whose other end is the test; a malformed datagram makes the gap.
 #include "dataplane/netlink/event_monitor.h"
 
@@ -27,7 +27,7 @@ class NumberMonitor final : public EventMonitor<Source, int> {
       : EventMonitor("number-monitor", "numbers", scheduler, Priority{50}, std::move(handler), std::move(socket)) {}
   using EventMonitor::start;
 
-  Status answer;  // Of each resync.
+  Status answer;  // The answer to each resync.
   int resyncs = 0;
   int noticed = 0;
   int noticed_before_resync = 0;

@@ -15,7 +15,7 @@ namespace rondo::netlink {
 
 namespace {
 
-/// One that is not learned is reported as removed.
+/// An entry that is not learned is reported as removed.
 std::optional<FdbEvent> event_of(const Message& message) {
   const std::optional<FdbRecord> record = decode_fdb(message);
   if (!record) return std::nullopt;

@@ -52,7 +52,7 @@ class FdbMonitorOnLinux : public ::testing::Test {
   }
   void note(const FdbEvent& event) {
     EXPECT_EQ(event.bridge, index_of("Vlan10"));
-    if (event.mac.bytes[3] != 1) return;  // Of the kernel itself.
+    if (event.mac.bytes[3] != 1) return;  // An entry of the kernel itself.
     if (event.removed) {
       EXPECT_EQ(known.erase(event.mac), 1U) << "it was reported before";
     } else {

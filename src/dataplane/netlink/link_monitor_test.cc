@@ -91,7 +91,7 @@ TEST_F(Gap, EventsThatNobodyTakesAreBoundedAndTheRestIsRepaired) {
   std::size_t deepest = 0;
   for (std::size_t from = 0; from < ops.size(); from += 50) {
     plane_->apply(std::span{ops}.subspan(from, std::min<std::size_t>(50, ops.size() - from)));
-    ASSERT_TRUE(monitor_->collect().has_value());  // As in a poll of the reactor; no turn follows.
+    ASSERT_TRUE(monitor_->collect().has_value());  // A poll of the reactor does this; no turn follows.
     deepest = std::max(deepest, monitor_->depth());
   }
   EXPECT_GE(deepest, limits::kLinkEvents);

@@ -154,7 +154,7 @@ TEST_F(NeighborMonitorOnLinux, TheHostThatDoesNotAnswerAnyMoreGoes) {
   resolve("10.0.0.2");
   EXPECT_TRUE(wait_for("10.0.0.2", "02:00:00:00:00:02"));
   ASSERT_TRUE(host->ip("addr flush dev line1"));
-  ASSERT_TRUE(lab->ip("neigh change 10.0.0.2 dev swp1 nud probe"));  // As its age does after half a minute.
+  ASSERT_TRUE(lab->ip("neigh change 10.0.0.2 dev swp1 nud probe"));  // Its age does the same after half a minute.
   EXPECT_TRUE(wait_for("10.0.0.2", ""));
 }
 

@@ -86,21 +86,21 @@ class SimKernel {
     bool admin_up = false;
     bool signal = true;
     IfIndex master{};             // The VRF device, bridge or bond that it is in.
-    std::uint32_t vrf_table = 0;  // Of a VRF device.
+    std::uint32_t vrf_table = 0;  // Set for a VRF device.
     bool ours = false;            // Created by an order.
     bool bridge = false;
-    bool has_own_mtu = false;  // Of a bridge or a bond: an order has set it, so that it does not follow the ports.
+    bool has_own_mtu = false;  // Set for a bridge or a bond: an order has set it, so that it does not follow the ports.
     bool has_own_mac = false;
     enum class EntryKind : std::uint8_t { Static, Movable, Learned, External };  // Movable: static, but not sticky.
     struct Station {
       IfIndex port;
       EntryKind kind = EntryKind::Static;
     };
-    std::map<MacAddress, Station> fdb;  // Of a bridge, without the addresses of its own ports.
-    std::uint16_t vlan = 0;             // Of an 802.1Q device.
+    std::map<MacAddress, Station> fdb;  // Entries of a bridge, without the addresses of its own ports.
+    std::uint16_t vlan = 0;             // Set for an 802.1Q device.
     IfIndex lower{};
     BondMode bond = BondMode::None;
-    std::uint16_t min_links = 0;  // Of a bond.
+    std::uint16_t min_links = 0;  // Set for a bond.
     bool altered = false;         // See LinkEvent.
     /// What a port in a bond had before, and has again when it leaves.
     std::uint32_t own_mtu = 0;
@@ -198,7 +198,7 @@ class SimKernel {
   std::map<IfIndex, Port> ports_;
   std::map<NexthopId, Nexthop> nexthops_;
   boost::unordered_flat_map<RouteKey, RouteValue, RouteKeyHash> routes_;
-  boost::unordered_flat_map<RouteKey, IpAddress, RouteKeyHash> sources_;            // Of the routes that have one.
+  boost::unordered_flat_map<RouteKey, IpAddress, RouteKeyHash> sources_;            // Sources of the routes that have one.
   boost::unordered_flat_map<RouteKey, std::uint8_t, RouteKeyHash> foreign_routes_;  // Their protocols.
   std::map<RouteDelete, RouteType> stray_routes_;  // Routes without next hops that have another metric, those of last resort among them.
   std::string held_words_;                         // The text of the latest refusal.

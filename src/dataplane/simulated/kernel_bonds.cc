@@ -71,7 +71,7 @@ void SimKernel::enter_bond(IfIndex index, IfIndex bond) {
   Port& port = ports_.at(index);
   Port& device = ports_.at(bond);
   if (!device.has_own_mac && ports_of(bond).size() == 1) {
-    set_mac(bond, port.mac);  // That of the first port.
+    set_mac(bond, port.mac);  // The first port decides.
     changed(bond);
   }
   port.own_mtu = std::exchange(port.mtu, device.mtu);

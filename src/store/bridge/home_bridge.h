@@ -57,7 +57,7 @@ class HomeBridge final : public Source {
   /// Serves the pending requests, then leaves the home scheduler and store. Later calls of the worker return Unavailable.
   void close();
 
-  /// Whether the worker subscribes to 'table'.
+  /// True if the worker subscribes to 'table'.
   bool consumes(std::string_view table) const;
 
   // --- Worker.

@@ -18,8 +18,8 @@
 
 namespace rondo::store::bridge {
 
-/// The subscription of a Staged or Queue table outlives its consumer and keeps the changes that the consumer left. Those of other tables
-/// close with the consumer.
+/// The subscription of a Staged or Queue table outlives its consumer and keeps the changes that the consumer left. Subscriptions of other
+/// tables close with the consumer.
 class WorkerSubscription {
  public:
   /// Enqueues a request for the home thread; false when there is no room now.

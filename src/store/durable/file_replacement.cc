@@ -58,7 +58,7 @@ Status sync_folder_if_permitted(const std::filesystem::path& path) {
 /// Makes an empty file with the permissions of 'other' and, if permitted, its owner.
 Status make_like(const std::string& other, const std::string& path) {
   struct stat found {};
-  if (::stat(other.c_str(), &found) != 0) return status_from_errno(errno, "looking at " + quoted(other));
+  if (::stat(other.c_str(), &found) != 0) return status_from_errno(errno, "reading the rights of " + quoted(other));
   const UniqueFd made{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
   if (!made) return status_from_errno(errno, "making " + quoted(path));
   constexpr uid_t kSame = static_cast<uid_t>(-1);

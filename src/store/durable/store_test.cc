@@ -461,7 +461,7 @@ TEST_F(DurableStoreTest, WhatIsWrittenInOneTurnIsOneCommit) {
   for (const char* const table : {"S", "T"}) ASSERT_TRUE(store->declare({.name = table}).ok());
   scheduler.run_until_idle();
   const std::uint64_t commits = store->stats().commits;
-  for (std::size_t i = 0; i < 2048; ++i) {  // As many as a full admin request has.
+  for (std::size_t i = 0; i < 2048; ++i) {  // A full admin request has as many.
     ASSERT_TRUE(store->write(i % 3 == 0 ? "S" : "T", Change::set("k" + std::to_string(i), {{"f", std::string(100, 'v')}})).ok());
   }
   EXPECT_EQ(store->stats().commits, commits) << "nothing is written before the end of the turn";

@@ -121,7 +121,7 @@ class StagedModel {
   std::map<std::string, Work> staged_;
   std::map<std::string, PlainFields> rows_;
   std::set<std::string> unseen_;  // Standing rows that the consumer has not received.
-  std::set<std::string> walk_;    // Those of unseen_ that are not staged.
+  std::set<std::string> walk_;    // Keys of unseen_ that are not staged.
   bool written_only_ = false;
 };
 

@@ -87,9 +87,9 @@ class StagedTable final : public SingleConsumerTable {
   bool whole_ = true;            // Sets carry the whole row (Rows::Whole).
   std::uint16_t consumer_ = 0;   // The current consumer's number; 0 before the first consumer.
   std::size_t unseen_ = 0;       // Standing rows that the consumer has not received yet.
-  std::size_t walk_left_ = 0;    // Those of unseen_ that are not staged.
+  std::size_t walk_left_ = 0;    // Number of unseen_ rows that are not staged.
   std::uint32_t walk_next_ = 0;
-  ArrivalMarks arrivals_;  // Of the chain of staged rows.
+  ArrivalMarks arrivals_;  // Marks in the chain of staged rows.
 };
 
 }  // namespace rondo::store

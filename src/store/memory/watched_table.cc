@@ -106,7 +106,7 @@ class WatchedTable::Watcher final : public Subscription {
   std::uint32_t scan_end_;
   std::size_t scan_left_;  // Rows of the scan that were not delivered yet.
   std::deque<std::uint32_t> chain_;
-  ArrivalMarks arrivals_;   // Of the chain.
+  ArrivalMarks arrivals_;   // Marks in the chain.
   std::vector<bool> bits_;  // By row number: whether the row is in the chain.
 };
 

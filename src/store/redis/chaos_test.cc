@@ -2,7 +2,7 @@
 // before it takes more. This process checks the log: no key goes back to an older value, and in the end the last value of every key has
 // arrived. The test takes a minute, or ten seconds under a sanitizer; RONDO_CHAOS_SECONDS sets another length.
 //
-// Of two consumers with a lease, one works. Both are killed, or stopped for longer than the lease. Entries of a consumer that has lost the
+// One of two consumers with a lease works. Both are killed, or stopped for longer than the lease. Entries of a consumer that has lost the
 // lease do not count, because they carry an older token; a shared data plane would tell them apart in the same way.
 #include <cstdlib>
 

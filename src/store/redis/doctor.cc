@@ -404,7 +404,7 @@ class Doctor {
   void fence() {
     if (!facts_.kill_refused) return;
     advice("CLIENT KILL", "refused",
-           "what a connection that was given up had sent may be carried out late, behind what its successor sent: an older value may stand",
+           "the server may execute late commands of an abandoned connection behind those of its successor: an older value may stay",
            "allow the user to end its own connections: ACL SETUSER name '+client|kill'");
   }
 

@@ -1,5 +1,5 @@
 // Lease: decides which store may consume the Staged and Queue tables of a database. Two stores that pop one table would split its rows, and
-// each would believe that it has all of them. The key RONDO_LEASE of the database names the holder and expires. The hash RONDO_EPOCH keeps
+// each would assume that it has all of them. The key RONDO_LEASE of the database names the holder and expires. The hash RONDO_EPOCH keeps
 // a token that grows with each new holder, and the name of the last one. Every script that pops or acknowledges compares the key first (the
 // fence). So a holder that slept longer than its lease changes nothing when it wakes (ADR 0019). The cost is one small script for each
 // third of the lease. Scheduler's thread.

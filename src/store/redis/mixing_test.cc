@@ -181,7 +181,7 @@ TEST_F(RedisMixing, AStagedRowThatIsDeletedBeforeItIsReadIsToldGoneOnce) {
   const std::vector<std::string> unread =
       server().list({"EVAL", "return cmsgpack.unpack(redis.call('HGET', KEYS[1], '3'))[1]", "1", "RONDO_INFLIGHT@T"});
   ASSERT_EQ(unread.size(), 8U);
-  server().command({"DEL", "T_KEY_SET"});  // Of what waits, the next pop takes these Deletes.
+  server().command({"DEL", "T_KEY_SET"});  // The next pop takes these Deletes.
   for (const std::string& key : unread) {
     EXPECT_EQ(server().command({"EXISTS", "T:" + key}), "1") << "renamed";
     server().command({"SADD", "T_DEL_SET", key});

@@ -267,7 +267,7 @@ void SingleConsumerSubscription::read_rows(Batch& batch, bool recovered) {
       batch.unread, shape::kRow,
       [this, number = batch.number, recovered, next](const Reply& reply) {
         const auto found = std::ranges::find(coming_, number, &Batch::number);
-        if (found == coming_.end()) return;  // The connection was given up, see below.
+        if (found == coming_.end()) return;  // The connection was abandoned, see below.
         while (!found->entries[*next].unread) ++*next;
         Entry& entry = found->entries[(*next)++];
         Result<Record> row = row_of(entry.key, reply);

@@ -100,7 +100,7 @@ class SingleConsumerSubscription : public RemoteSubscription {
   void forget_read();
   /// Adds entries that were read, behind those popped before.
   void hand_in(std::vector<Entry> entries);
-  /// Whether so little is fetched and not taken that more may be requested.
+  /// True if so little is fetched and not taken that more may be requested.
   bool has_room() const { return fetched_ahead() < 2 * pop_size_; }
   /// Calls 'visit' with the key of each entry that was fetched and not taken.
   void visit_fetched(const std::function<void(std::string_view key)>& visit) const;

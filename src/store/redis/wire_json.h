@@ -24,7 +24,7 @@ Status check_text(TableKind kind, const Change& change);
 Result<Change> parse_event(std::string_view text);
 /// Parses an entry of a queue: the operation decides between Set, Delete and Event.
 Result<Change> parse_entry(std::string_view key, std::string_view fields, std::string_view operation);
-/// Whether SONiC's consumer changes the row for an operation with this word. The operation's letter then decides whether it sets or deletes
+/// True if SONiC's consumer changes the row for an operation with this word. The operation's letter then decides whether it sets or deletes
 /// the row.
 bool names_row(std::string_view word);
 

@@ -58,7 +58,7 @@ class Writer {
     Change change;
     WriteDone done;
     std::unique_ptr<std::vector<Ended>> carried{};  // Older writes of the key that this one replaces; usually none.
-    std::uint64_t number = 0;                       // In the order of acceptance.
+    std::uint64_t number = 0;                       // The number of the accepted write.
     std::uint32_t part = 0;  // The part of the batch. A failure for another table, or for another write, does not affect this one.
     bool deleted = false;    // A Set with a Delete before it.
     bool again = false;      // Sent before, on a connection that was lost.

@@ -145,7 +145,7 @@ class ZmqClient::Parts final : public Source {
             "key " + quoted(key) + " with its fields does not fit a frame of " + std::to_string(limits::kZmqFrameBytes) + " bytes"};
   }
 
-  /// Whether an entry of this size may be added to the current frame or, once that is sent, to the next one.
+  /// True if an entry of this size may be added to the current frame or, once that is sent, to the next one.
   bool has_room(Outgoing& outgoing, std::size_t bytes) {
     if (!outgoing.is_clear()) return false;
     return outgoing.takes(bytes, options_.frame_bytes) || (!blocked_ && send(outgoing));

@@ -69,7 +69,7 @@ class ZmqGuardBounds : public ZmqWorld {
     return count;
   }
   static std::uint64_t faults(const ZmqServer& server, ZmqFault fault) { return server.stats().faults[static_cast<std::size_t>(fault)]; }
-  /// Whether entries of a new client arrive.
+  /// True if entries of a new client arrive.
   bool serves(ZmqServer& server, Subscription& consumer) {
     const auto client = connect({.endpoint = server.endpoint()});
     EXPECT_TRUE(table(*client).set("k" + std::to_string(++keys_), {{"a", "1"}}).ok());

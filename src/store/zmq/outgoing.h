@@ -31,7 +31,7 @@ struct ZmqTable::Outgoing {
   /// True if no entry waits behind the frame.
   bool is_clear() const { return in_hand() == nullptr && waiting->empty(); }
   bool empty() const { return frame.empty() && is_clear(); }
-  /// Whether an entry of this size may be added to the frame. An empty frame takes any entry that fits a frame at all.
+  /// True if an entry of this size may be added to the frame. An empty frame takes any entry that fits a frame at all.
   bool takes(std::size_t bytes, std::size_t frame_bytes) const noexcept {
     return frame.empty() || (frame.size() < frame_bytes && frame.size() + bytes <= limits::kZmqFrameBytes);
   }

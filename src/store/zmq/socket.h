@@ -80,7 +80,7 @@ class ZmqSocket {
 
   /// False when no message waits, or the socket is unusable.
   bool receive(ZmqMessage& message) noexcept;
-  /// Whether receive() would return a message. If it would, the descriptor does not report that message again.
+  /// True if receive() would return a message. If it would, the descriptor does not report that message again.
   bool has_message() const noexcept { return (events() & ZMQ_POLLIN) != 0; }
   /// False when there is no room now.
   bool send(std::string_view bytes, bool more = false) noexcept;

@@ -59,7 +59,7 @@ class FileBackend final : public Backend {
   }
 
  private:
-  Status read_only() const { return {StatusCode::Unimplemented, path_ + " can only be looked at: a daemon writes it"}; }
+  Status read_only() const { return {StatusCode::Unimplemented, path_ + " can only be read: a daemon writes it"}; }
 
   /// Passes whole rows to 'each', and stores what is damaged.
   Result<DurableFile> read(const std::function<void(const TableSpec& spec, const Change& change)>& each) {

@@ -106,7 +106,7 @@ TEST_F(FileCli, NamesWhatIsWrong) {
     EXPECT_EQ(busy.code, 69);
     EXPECT_THAT(busy.out, HasSubstr("another process has it open"));
   });
-  EXPECT_THAT(rondo("set ROUTE_TABLE a b=c").out, HasSubstr("can only be looked at"));
+  EXPECT_THAT(rondo("set ROUTE_TABLE a b=c").out, HasSubstr("can only be read"));
   std::filesystem::rename(path(), path() + ".kept");
   std::ofstream(path()) << "Dear operator, this is no database. " << std::string(200, '.');
   EXPECT_EQ(rondo("doctor").code, 78) << "to try again would not help";

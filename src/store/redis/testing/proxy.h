@@ -130,7 +130,7 @@ class RedisProxy {
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::size_t kQueuedBytes = 1024 * 1024;  // Of one direction; beyond this the proxy does not read.
+  static constexpr std::size_t kQueuedBytes = 1024 * 1024;  // Limit of one direction; beyond this the proxy does not read.
 
   struct Chunk {
     Time due;
