@@ -5,6 +5,7 @@ import re
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import limit_headers  # noqa: E402
@@ -196,16 +197,19 @@ class TidyTest(unittest.TestCase):
 
     # plain
 
-    def test_comments_and_documents_name_who_acts(self):
-        self.finds("plain", "name who acts", src__base__y_dot_cc="// Y. Some" "body calls it.\n")
-        self.finds("plain", "name who acts", docs__x_dot_md="# X\n\nThe caller is to" "ld.\n")
-        self.finds("plain", "name who acts", src__base__y_dot_cc="// Y.\nconst char* const kText = \"some" "body\";\n")
-        self.passes(src__base__y_test_dot_cc="// Y. The caller calls it.\nconst char* const kText = \"some" "body\";\nint some" "body();\n")
+    def test_sentences_have_a_subject_and_a_verb(self):
+        for text in ("Of a table that is too wide", "Whether the row waits.", "So that no lock is held.", "In the order of the names.", "As it was read.", "Those that wait are first.",
+                     "That of the first port.", "A walk that looks for rows.", "The row is given up.", "A word " * 46 + "."):
+            for path, whole in (("src__base__y_dot_cc", f"// Y.\n// {text}\n"), ("src__base__y_dot_cc", f'// Y.\nconst char* const kText = "{text}";\n'),
+                                ("docs__x_dot_md", f"# X\n\nSee below. {text}\n"), ("docs__x_dot_md", f"| a | {text} |\n")):
+                self.finds("plain", "subject, verb, object", **{path: whole})
+        self.passes(src__base__y_dot_cc="// Y. The list\n// of names.\n// As cron does, it waits. Of course it may end. A row takes up to 9 bytes.\n",
+                    src__base__y_test_dot_cc="// Y.\nconst char* const kText = \"Whether\";\n", docs__x_dot_md="# Whether\n\nSee `Of a`.\n\n```\nOf a\n```\n")
 
-    def test_allowed_words_may_only_become_fewer(self):
-        word = "// Y. Some" "body calls it.\n"
-        self.passes(src__base__y_dot_cc=word, tools__unplain_dot_txt="src/base: 1\n")
-        self.finds("plain", "has 1 now", src__base__y_dot_cc=word, tools__unplain_dot_txt="src/base: 2\n")
+    def test_the_sentences_of_a_room_may_not_become_more(self):
+        with unittest.mock.patch.dict(tidy.UNPLAIN_LEFT, {"src/base": 1}):
+            self.passes(src__base__y_dot_cc="// Y. Whether it waits.\n")
+            self.assertEqual(len(self.offences(src__base__y_dot_cc="// Y. Whether it waits. Of the table.\n")), 2)
 
     # words, paths, documents
 
