@@ -23,11 +23,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// NEXTHOP_GROUP (p5) provides groups; ROUTE (p1) waits for them. Each route costs 10 us of simulated time, whatever its outcome.
-class Seed002 : public testing::Test, public RuntimeFixture {
+class RetryStatements : public testing::Test, public RuntimeFixture {
  protected:
   static constexpr Duration kRouteCost = 10us;
 
-  Seed002() {
+  RetryStatements() {
     OpenOrch& groups_orch = add_groups();
     groups_orch.consume(
         "NEXTHOP_GROUP",
@@ -90,7 +90,7 @@ class Seed002 : public testing::Test, public RuntimeFixture {
 };
 
 // "skip retrying those tasks with constraints not yet resolved - save CPU cycles"
-TEST_F(Seed002, AParkedTaskIsNotRetriedUntilItsConstraintResolves) {
+TEST_F(RetryStatements, AParkedTaskIsNotRetriedUntilItsConstraintResolves) {
   add_routes(1000);
   run();
   EXPECT_EQ(all_tries(), 1000U);
@@ -104,14 +104,14 @@ TEST_F(Seed002, AParkedTaskIsNotRetriedUntilItsConstraintResolves) {
 }
 
 // "First Iteration - Fail Twice ... They fail again in the retry stage"
-TEST_F(Seed002, ATaskThatCannotRunFailsOnceAndNotTwice) {
+TEST_F(RetryStatements, ATaskThatCannotRunFailsOnceAndNotTwice) {
   add_routes(1);
   run();
   EXPECT_EQ(tries["r0"], 1U);
 }
 
 // "Test": 40k routes refer to a group that does not exist; deleting a group that does not exist retries nothing: "0 entries -> 0 entries".
-TEST_F(Seed002, FortyThousandParkedRoutesAddNothingToTheTurnOfAnotherTable) {
+TEST_F(RetryStatements, FortyThousandParkedRoutesAddNothingToTheTurnOfAnotherTable) {
   add_routes(40'000);
   run();
   EXPECT_EQ(stats("ROUTE").parked, 40'000U);
@@ -127,7 +127,7 @@ TEST_F(Seed002, FortyThousandParkedRoutesAddNothingToTheTurnOfAnotherTable) {
 }
 
 // "control the duration of OrchDaemon retry stage - should not affect the normal execution process"
-TEST_F(Seed002, RetryingDoesNotAffectTheNormalExecutionProcess) {
+TEST_F(RetryStatements, RetryingDoesNotAffectTheNormalExecutionProcess) {
   Duration worst{0};
   Instant asked;
   OpenOrch& ports = runtime.add<OpenOrch>("ports", Priority{40});
@@ -152,7 +152,7 @@ TEST_F(Seed002, RetryingDoesNotAffectTheNormalExecutionProcess) {
 }
 
 // "limit the number of tasks to retry, even though task constraints have already been resolved - avoid starvation"
-TEST_F(Seed002, TheNumberOfTasksToRetryInATurnIsLimited) {
+TEST_F(RetryStatements, TheNumberOfTasksToRetryInATurnIsLimited) {
   add_routes(10'000);
   run();
   turn_items.clear();
@@ -163,7 +163,7 @@ TEST_F(Seed002, TheNumberOfTasksToRetryInATurnIsLimited) {
 }
 
 // The same statement says: resolved tasks do not starve the new tasks of their own table.
-TEST_F(Seed002, ResolvedTasksDoNotStarveNewOnes) {
+TEST_F(RetryStatements, ResolvedTasksDoNotStarveNewOnes) {
   add_routes(10'000);
   run();
   set("NEXTHOP_GROUP", "102");
@@ -177,7 +177,7 @@ TEST_F(Seed002, ResolvedTasksDoNotStarveNewOnes) {
 }
 
 // "make configurable the number of tasks to retry in OrchDaemon's retry stage"
-TEST_F(Seed002, TheShareOfRetriedTasksIsConfigurable) {
+TEST_F(RetryStatements, TheShareOfRetriedTasksIsConfigurable) {
   consume_routes({.retry_quota = 3}, "ROUTE_3");
   for (int i = 0; i < 100; ++i) set("ROUTE_3", "old" + std::to_string(i), {{"nexthop_group", "102"}});
   run();
@@ -192,7 +192,7 @@ TEST_F(Seed002, TheShareOfRetriedTasksIsConfigurable) {
 }
 
 // "[Deadlock] ... Only ExecutableTimer instances gets selected in the following iterations, and the system gets starved and stuck"
-TEST_F(Seed002, TheDeadlockOf800kRoutesAndAOneSecondTimerCannotHappen) {
+TEST_F(RetryStatements, TheDeadlockOf800kRoutesAndAOneSecondTimerCannotHappen) {
   // 150,000 routes of 10 us are 1.5 s of work a pass: longer than the timer's period, as 800,000 are in the design.
   int fired = 0;
   TimerSource timer("one second", Priority{50}, [&] { ++fired; });
@@ -208,7 +208,7 @@ TEST_F(Seed002, TheDeadlockOf800kRoutesAndAOneSecondTimerCannotHappen) {
   EXPECT_EQ(calls.front(), "group 102") << "the group goes first: it has the higher priority";
 }
 
-TEST_F(Seed002, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
+TEST_F(RetryStatements, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
   int fired = 0;
   TimerSource timer("one second", Priority{50}, [&] { ++fired; });
   runtime.scheduler().add(timer);
@@ -223,7 +223,7 @@ TEST_F(Seed002, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
 }
 
 // "identify the constraint for a specific task"
-TEST_F(Seed002, TheConstraintOfASpecificTaskIsKnown) {
+TEST_F(RetryStatements, TheConstraintOfASpecificTaskIsKnown) {
   add_routes(1);
   run();
   const std::vector<ParkedRow> rows = runtime.parked_rows("ROUTE", 10);
@@ -238,7 +238,7 @@ TEST_F(Seed002, TheConstraintOfASpecificTaskIsKnown) {
 }
 
 // "determine how to maintain the skipped tasks, so they can be restored"
-TEST_F(Seed002, ASkippedTaskIsRestoredWithAllItsFields) {
+TEST_F(RetryStatements, ASkippedTaskIsRestoredWithAllItsFields) {
   set("ROUTE", "r", {{"nexthop_group", "102"}, {"empty", ""}, {"x", "1"}});
   run();
   set("ROUTE", "r", {{"x", "2"}});
@@ -250,7 +250,7 @@ TEST_F(Seed002, ASkippedTaskIsRestoredWithAllItsFields) {
 }
 
 // "identify when the constraint gets resolved", "make in-time notification of constraint resolution"
-TEST_F(Seed002, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
+TEST_F(RetryStatements, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
   add_routes(10);
   run();
   const Instant before = world.now();
@@ -263,7 +263,7 @@ TEST_F(Seed002, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
 
 // "The route table executor only marks the constraint as resolved but doesn't retry tasks right now, since it's still in nhg executor's
 // execution"
-TEST_F(Seed002, AResolutionRetriesNothingInsideTheTurnThatBroughtIt) {
+TEST_F(RetryStatements, AResolutionRetriesNothingInsideTheTurnThatBroughtIt) {
   add_routes(1);
   run();
   set("NEXTHOP_GROUP", "102");
@@ -273,7 +273,7 @@ TEST_F(Seed002, AResolutionRetriesNothingInsideTheTurnThatBroughtIt) {
 }
 
 // "Otherwise ... If no, it ignores this notification."
-TEST_F(Seed002, ANotificationThatNobodyAwaitsIsIgnored) {
+TEST_F(RetryStatements, ANotificationThatNobodyAwaitsIsIgnored) {
   add_routes(1);
   run();
   const std::uint64_t before = source("ROUTE").turns;
@@ -283,7 +283,7 @@ TEST_F(Seed002, ANotificationThatNobodyAwaitsIsIgnored) {
 }
 
 // "m_toSync doesn't distinguish new tasks in this run, failed tasks from the previous run"
-TEST_F(Seed002, NewTasksAndFailedOnesAreDistinguished) {
+TEST_F(RetryStatements, NewTasksAndFailedOnesAreDistinguished) {
   add_routes(5);
   run();
   set("ROUTE", "fine", {{"nexthop_group", "7"}});
@@ -296,8 +296,8 @@ TEST_F(Seed002, NewTasksAndFailedOnesAreDistinguished) {
 }
 
 // "do readable logging, easy to debug" and "Logging"
-TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
-  const std::string directory = testing::TempDir() + "rondo-seed002-" + std::to_string(::getpid());
+TEST(RetryStatementsLogging, ParkedResolvedAndRetriedTasksAreOnRecord) {
+  const std::string directory = testing::TempDir() + "rondo-retry-" + std::to_string(::getpid());
   ASSERT_EQ(::mkdir(directory.c_str(), 0700), 0);
   sim::World world{1};
   const std::string file = directory + "/day.journal";

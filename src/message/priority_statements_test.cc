@@ -1,5 +1,5 @@
 // The statements of SObjectizer's documentation about priorities on a common thread, with real agents: each event is a message to an agent
-// of its priority. The same statements with plain sources are in sched/seed003_test.cc.
+// of its priority. The same statements with plain sources are in sched/priority_statements_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ std::vector<int> numbers(std::vector<std::pair<int, int>> spans) {
   return all;
 }
 
-TEST(Seed003Agents, OneEventOfEachPriorityIs76543210) {
+TEST(AgentPriorityStatements, OneEventOfEachPriorityIs76543210) {
   const std::vector<std::pair<unsigned, int>> one{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}};
   for (const PolicyOptions& policy : {PolicyOptions{StrictlyOrdered{}}, PolicyOptions{StrictPriority{}}, PolicyOptions{BudgetedFrames{}},
                                       PolicyOptions{QuotedRoundRobin{.quota = 1}}}) {
@@ -96,14 +96,14 @@ TEST(Seed003Agents, OneEventOfEachPriorityIs76543210) {
 }
 
 // Quotas of 5, 4 and 3, the others 2; the order is written as digits, as SObjectizer does.
-TEST(Seed003Agents, HigherQuotasAreGreaterShares) {
+TEST(AgentPriorityStatements, HigherQuotasAreGreaterShares) {
   const auto quotas = QuotedRoundRobin{.quota = 2}.set(Priority::p7, 5).set(Priority::p5, 4).set(Priority::p3, 3);
   EXPECT_EQ(Eight(quotas).digits({{3, 3}, {5, 4}, {7, 5}}), "777775555333");
   EXPECT_EQ(Eight(quotas).digits({{0, 3}, {3, 4}, {5, 6}, {7, 7}}), "77777555533300775530");
 }
 
 // "{e2(a7), e8(a7), e5(a6), e1(a4), e4(a4), e7(a4), e3(a2), e6(a2)}", then e9(a6) and e10(a7) arrive.
-TEST(Seed003Agents, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
+TEST(AgentPriorityStatements, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
   for (const std::uint32_t batch : {1U, 3U, 128U}) {
     Eight eight(StrictlyOrdered{.batch = batch});
     for (const auto& [priority, number] : {std::pair{4U, 1}, {7U, 2}, {2U, 3}, {4U, 4}, {6U, 5}, {2U, 6}, {4U, 7}, {7U, 8}}) {
@@ -117,7 +117,7 @@ TEST(Seed003Agents, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
 }
 
 // "Events inside the same priority are handled in chronological order", over all its agents, also those that start meanwhile.
-TEST(Seed003Agents, TheOrderWithinAPriorityIsOverAgentsThatHaveYetToStart) {
+TEST(AgentPriorityStatements, TheOrderWithinAPriorityIsOverAgentsThatHaveYetToStart) {
   sim::AgentKit kit({.policy = StrictlyOrdered{}});
   std::vector<int> order;
   std::vector<Address> to{kit.agents().make<Receiver>(2, order).value()};
@@ -134,7 +134,7 @@ TEST(Seed003Agents, TheOrderWithinAPriorityIsOverAgentsThatHaveYetToStart) {
 }
 
 // "Suppose that quote will be 4", e1 to e30, with e31 and e32 for p7 while p3 is next.
-TEST(Seed003Agents, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
+TEST(AgentPriorityStatements, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
   for (const std::uint32_t batch : {1U, 3U, 128U}) {
     Eight eight(QuotedRoundRobin{.quota = 4, .batch = batch});
     eight.events(7, 1, 6);
@@ -155,7 +155,7 @@ TEST(Seed003Agents, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
 }
 
 // "If an event of higher priority is arrived during handling a quote for lower priority no switching is performed."
-TEST(Seed003Agents, AHigherArrivalDoesNotEndTheQuotaOfALowerPriority) {
+TEST(AgentPriorityStatements, AHigherArrivalDoesNotEndTheQuotaOfALowerPriority) {
   for (const bool from_another_thread : {false, true}) {
     Eight eight(QuotedRoundRobin{.quota = 3});
     eight.events(5, 1, 4);
@@ -170,7 +170,7 @@ TEST(Seed003Agents, AHigherArrivalDoesNotEndTheQuotaOfALowerPriority) {
 
 // "new_config will be handled as soon as the processing of the previous message finished", whichever thread sends it, and at any point of
 // a turn.
-TEST(Seed003Agents, NewConfigIsHandledAsSoonAsThePreviousMessageIsFinished) {
+TEST(AgentPriorityStatements, NewConfigIsHandledAsSoonAsThePreviousMessageIsFinished) {
   constexpr int kJobs = 40;
   constexpr int kNewConfig = 1000;
   for (const PolicyOptions& policy : {PolicyOptions{StrictlyOrdered{}}, PolicyOptions{StrictPriority{}}, PolicyOptions{BudgetedFrames{}}}) {
@@ -190,7 +190,7 @@ TEST(Seed003Agents, NewConfigIsHandledAsSoonAsThePreviousMessageIsFinished) {
 }
 
 // As above with jobs that take long, and some short ones: the queue polls for other sources after each.
-TEST(Seed003Agents, NewConfigIsHandledAsSoonAsALongJobIsFinished) {
+TEST(AgentPriorityStatements, NewConfigIsHandledAsSoonAsALongJobIsFinished) {
   constexpr int kJobs = 40;
   constexpr int kNewConfig = 1000;
   for (int during = 0; during < kJobs; ++during) {

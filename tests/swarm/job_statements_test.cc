@@ -33,10 +33,10 @@ using testing::ElementsAre;
 using testing::Field;
 using testing::IsEmpty;
 
-class Seed004 : public ::testing::Test {
+class JobStatements : public ::testing::Test {
  protected:
-  Seed004() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-seed004-XXXXXX").string();
+  JobStatements() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
     folder = ::mkdtemp(pattern.data());
     world.start([this](Runtime& runtime) {
       auto made = std::make_shared<jobs::Jobs>(runtime, jobs::make_sqlite_job_store((folder / "jobs.db").string()).value());
@@ -51,7 +51,7 @@ class Seed004 : public ::testing::Test {
     });
     world.run_for(10ms);
   }
-  ~Seed004() override {
+  ~JobStatements() override {
     for (const jobs::AsyncRun& run : kept) run.leave();
     world.crash();
     std::filesystem::remove_all(folder);
@@ -107,7 +107,7 @@ class Seed004 : public ::testing::Test {
 
 // --- Reading ahead, and the ring
 
-TEST_F(Seed004, AJobIsReadFiveSecondsAhead) {
+TEST_F(JobStatements, AJobIsReadFiveSecondsAhead) {
   define({.name = "j", .handler = "note", .schedule = {.when = once(in(8s))}});
   world.run_for(2s);
   EXPECT_THAT(rows("j"), IsEmpty()) << "six seconds ahead";
@@ -117,7 +117,7 @@ TEST_F(Seed004, AJobIsReadFiveSecondsAhead) {
 }
 
 /// Orth fires at the second. Here a run fires at its millisecond.
-TEST_F(Seed004, ARunFiresAtItsExactTime) {
+TEST_F(JobStatements, ARunFiresAtItsExactTime) {
   const WallTime due = in(7137ms);
   define({.name = "j", .handler = "note", .schedule = {.when = once(due)}});
   world.run_for(10s);
@@ -127,7 +127,7 @@ TEST_F(Seed004, ARunFiresAtItsExactTime) {
   EXPECT_LT(called[0].at, due + 1ms);
 }
 
-TEST(Seed004Ring, HasSixtySlotsAndTakesTheCurrentOneWithThoseThatAPauseMissed) {
+TEST(JobStatementsRing, HasSixtySlotsAndTakesTheCurrentOneWithThoseThatAPauseMissed) {
   const WallTime now = calendar::parse_rfc3339("2026-01-01T10:00:00Z").value();
   jobs::TimeRing ring;
   EXPECT_TRUE(ring.push({now + 59s, 59}, now));
@@ -140,14 +140,14 @@ TEST(Seed004Ring, HasSixtySlotsAndTakesTheCurrentOneWithThoseThatAPauseMissed) {
 }
 
 /// The window of a cycle overlaps those of the four cycles before it.
-TEST_F(Seed004, AJobFiresOnceForEachScheduledTime) {
+TEST_F(JobStatements, AJobFiresOnceForEachScheduledTime) {
   define({.name = "j", .handler = "note", .schedule = {.when = "every 1s"}});
   world.run_for(30s);
   ASSERT_GE(called.size(), 29U);
   for (std::size_t i = 1; i < called.size(); ++i) EXPECT_EQ(called[i].scheduled, called[i - 1].scheduled + 1s);
 }
 
-TEST_F(Seed004, EachCycleMovesTheNextTimeBehindTheWindow) {
+TEST_F(JobStatements, EachCycleMovesTheNextTimeBehindTheWindow) {
   define({.name = "j", .handler = "note", .schedule = {.when = "every 1s"}});
   for (int second = 0; second < 10; ++second) {
     world.run_for(1s);
@@ -158,7 +158,7 @@ TEST_F(Seed004, EachCycleMovesTheNextTimeBehindTheWindow) {
 
 // --- The states of a job
 
-TEST_F(Seed004, AJobIsStoppedUntilAUserStartsItAndAfterAUserStopsIt) {
+TEST_F(JobStatements, AJobIsStoppedUntilAUserStartsItAndAfterAUserStopsIt) {
   jobs().put({.name = "j", .handler = "note", .schedule = {.when = "every 1s"}});
   world.run_for(10s);
   EXPECT_FALSE(stored("j").is_running);
@@ -175,7 +175,7 @@ TEST_F(Seed004, AJobIsStoppedUntilAUserStartsItAndAfterAUserStopsIt) {
 }
 
 /// Orth stops a job that has no next time. Here it stays started, so that an edit of its schedule takes effect.
-TEST_F(Seed004, AJobWithoutANextTimeRunsNoMore) {
+TEST_F(JobStatements, AJobWithoutANextTimeRunsNoMore) {
   define({.name = "j", .handler = "note", .schedule = {.when = once(in(2s))}});
   world.run_for(30s);
   EXPECT_EQ(called.size(), 1U);
@@ -187,7 +187,7 @@ TEST_F(Seed004, AJobWithoutANextTimeRunsNoMore) {
 
 // --- Late runs
 
-TEST_F(Seed004, UpToFiveSecondsLateIsNormal) {
+TEST_F(JobStatements, UpToFiveSecondsLateIsNormal) {
   const WallTime due = in(20s);
   define({.name = "j", .handler = "note", .schedule = {.when = once(due)}});
   start_after(due, 4900ms);
@@ -195,7 +195,7 @@ TEST_F(Seed004, UpToFiveSecondsLateIsNormal) {
   EXPECT_THAT(bands("j"), ElementsAre("ring succeeded"));
 }
 
-TEST_F(Seed004, FiveToTenSecondsLateFiresDirectly) {
+TEST_F(JobStatements, FiveToTenSecondsLateFiresDirectly) {
   const WallTime due = in(20s);
   define({.name = "j", .handler = "note", .schedule = {.when = once(due)}, .misfire = jobs::Misfire::DoNothing});
   start_after(due, 5100ms);
@@ -203,7 +203,7 @@ TEST_F(Seed004, FiveToTenSecondsLateFiresDirectly) {
   EXPECT_THAT(bands("j"), ElementsAre("direct succeeded"));
 }
 
-TEST_F(Seed004, MoreThanTenSecondsLateWithFireOnceNowFiresAtOnce) {
+TEST_F(JobStatements, MoreThanTenSecondsLateWithFireOnceNowFiresAtOnce) {
   const WallTime due = in(20s);
   define({.name = "j", .handler = "note", .schedule = {.when = once(due)}, .misfire = jobs::Misfire::FireOnce});
   start_after(due, 11s);
@@ -212,7 +212,7 @@ TEST_F(Seed004, MoreThanTenSecondsLateWithFireOnceNowFiresAtOnce) {
 }
 
 /// Orth only logs it. Here a row says which instant was skipped.
-TEST_F(Seed004, MoreThanTenSecondsLateWithDoNothingIsSkipped) {
+TEST_F(JobStatements, MoreThanTenSecondsLateWithDoNothingIsSkipped) {
   const WallTime due = in(20s);
   define({.name = "j", .handler = "note", .schedule = {.when = once(due)}, .misfire = jobs::Misfire::DoNothing});
   start_after(due, 11s);
@@ -221,7 +221,7 @@ TEST_F(Seed004, MoreThanTenSecondsLateWithDoNothingIsSkipped) {
   EXPECT_THAT(called, IsEmpty());
 }
 
-TEST_F(Seed004, AfterAMisfireTheNextTimesAreRegular) {
+TEST_F(JobStatements, AfterAMisfireTheNextTimesAreRegular) {
   define({.name = "j", .handler = "note", .schedule = {.when = "every 20s"}, .misfire = jobs::Misfire::DoNothing});
   world.run_for(1s);
   world.crash(75s);
@@ -233,7 +233,7 @@ TEST_F(Seed004, AfterAMisfireTheNextTimesAreRegular) {
 
 // --- Pools
 
-TEST(Seed004Pools, AJobWithMoreThanTenSlowRunsInAMinuteUsesTheSlowPoolUntilTheMinuteEnds) {
+TEST(JobStatementsPools, AJobWithMoreThanTenSlowRunsInAMinuteUsesTheSlowPoolUntilTheMinuteEnds) {
   const jobs::JobsOptions options;
   const WallTime minute = calendar::parse_rfc3339("2026-01-01T10:00:00Z").value();
   jobs::PoolChoice choice;
@@ -248,8 +248,8 @@ TEST(Seed004Pools, AJobWithMoreThanTenSlowRunsInAMinuteUsesTheSlowPoolUntilTheMi
 }
 
 /// On the real clock and real threads: the pools have one thread each. A job whose first run was slow blocks the slow pool for good.
-TEST(Seed004Pools, ASlowJobDoesNotHoldUpFastOnes) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "rondo-seed004-XXXXXX").string();
+TEST(JobStatementsPools, ASlowJobDoesNotHoldUpFastOnes) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
   const std::filesystem::path folder = ::mkdtemp(pattern.data());
   {
     Runtime runtime;
@@ -304,7 +304,7 @@ TEST(Seed004Pools, ASlowJobDoesNotHoldUpFastOnes) {
 
 // --- Block strategies
 
-TEST_F(Seed004, WithSerialARunWaitsBehindTheOneThatIsRunning) {
+TEST_F(JobStatements, WithSerialARunWaitsBehindTheOneThatIsRunning) {
   define({.name = "j", .handler = "keep", .overlap = jobs::Overlap::Serial});
   trigger("j");
   trigger("j");
@@ -314,7 +314,7 @@ TEST_F(Seed004, WithSerialARunWaitsBehindTheOneThatIsRunning) {
   EXPECT_EQ(kept.size(), 2U);
 }
 
-TEST_F(Seed004, WithDiscardARunOfABusyJobIsRejected) {
+TEST_F(JobStatements, WithDiscardARunOfABusyJobIsRejected) {
   define({.name = "j", .handler = "keep", .overlap = jobs::Overlap::Discard});
   trigger("j");
   trigger("j");
@@ -322,7 +322,7 @@ TEST_F(Seed004, WithDiscardARunOfABusyJobIsRejected) {
   EXPECT_THAT(bands("j"), ElementsAre("manual due", "manual discarded"));
 }
 
-TEST_F(Seed004, WithCoverARunReplacesTheOneThatIsRunning) {
+TEST_F(JobStatements, WithCoverARunReplacesTheOneThatIsRunning) {
   define({.name = "j", .handler = "keep", .overlap = jobs::Overlap::Cover});
   trigger("j");
   trigger("j");
@@ -335,7 +335,7 @@ TEST_F(Seed004, WithCoverARunReplacesTheOneThatIsRunning) {
   EXPECT_THAT(bands("j"), ElementsAre("manual killed", "manual due"));
 }
 
-TEST_F(Seed004, WithConcurrentRunsAreSideBySide) {
+TEST_F(JobStatements, WithConcurrentRunsAreSideBySide) {
   define({.name = "j", .handler = "keep", .overlap = jobs::Overlap::Concurrent, .concurrency = 2});
   for (int i = 0; i < 3; ++i) trigger("j");
   EXPECT_EQ(kept.size(), 2U) << "Orth has no cap";
@@ -343,7 +343,7 @@ TEST_F(Seed004, WithConcurrentRunsAreSideBySide) {
 
 // --- Limitations of Orth that do not hold here
 
-TEST_F(Seed004, SchedulesAreNotLimitedToSeconds) {
+TEST_F(JobStatements, SchedulesAreNotLimitedToSeconds) {
   define({.name = "j", .handler = "note", .schedule = {.when = "every 100ms"}});
   world.run_for(1s);
   called.clear();
@@ -351,7 +351,7 @@ TEST_F(Seed004, SchedulesAreNotLimitedToSeconds) {
   EXPECT_THAT(called.size(), testing::AllOf(testing::Ge(9U), testing::Le(11U)));
 }
 
-TEST_F(Seed004, WithinASecondThePriorityDecides) {
+TEST_F(JobStatements, WithinASecondThePriorityDecides) {
   const WallTime due = in(3s);
   for (int i = 0; i < 5; ++i)
     define({.name = "low-" + std::to_string(i), .handler = "note", .schedule = {.when = once(due)}, .priority = Priority{1}});
@@ -362,7 +362,7 @@ TEST_F(Seed004, WithinASecondThePriorityDecides) {
 }
 
 /// Orth loses what is in its ring when the process ends.
-TEST_F(Seed004, WhatIsInTheRingSurvivesACrash) {
+TEST_F(JobStatements, WhatIsInTheRingSurvivesACrash) {
   const WallTime due = in(4s);
   define({.name = "j", .handler = "note", .schedule = {.when = once(due)}});
   world.run_for(1s);

@@ -82,7 +82,7 @@ struct Eight {
 };
 
 // "Three events arrive: e1(a4), e2(a7), e3(a2). The dispatcher's queue becomes: {e2(a7), e1(a4), e3(a2)}"
-TEST(Seed003, StrictlyOrderedPutsHigherPrioritiesFirst) {
+TEST(PriorityStatements, StrictlyOrderedPutsHigherPrioritiesFirst) {
   Eight agents(StrictlyOrdered{});
   agents[4].event("e1");
   agents[7].event("e2");
@@ -91,7 +91,7 @@ TEST(Seed003, StrictlyOrderedPutsHigherPrioritiesFirst) {
 }
 
 // The whole example, e1 to e8: "{e2(a7), e8(a7), e5(a6), e1(a4), e4(a4), e7(a4), e3(a2), e6(a2)}"
-TEST(Seed003, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
+TEST(PriorityStatements, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
   for (const std::uint32_t batch : {1U, 3U, 128U}) {
     Eight agents(StrictlyOrdered{.batch = batch});
     agents[4].event("e1");
@@ -108,7 +108,7 @@ TEST(Seed003, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
 
 // "After a handling of e2(a7) and e8(a7) ... if two new events, e9(a6) and e10(a7), arrive at this moment then the queue will be:
 // {e10(a7), e5(a6), e9(a6), e1(a4), e4(a4), e7(a4), e3(a2), e6(a2)}"
-TEST(Seed003, StrictlyOrderedTakesWhatArrivesInTheMiddleByItsPriority) {
+TEST(PriorityStatements, StrictlyOrderedTakesWhatArrivesInTheMiddleByItsPriority) {
   Eight agents(StrictlyOrdered{});
   agents[4].event("e1");
   agents[7].event("e2");
@@ -125,7 +125,7 @@ TEST(Seed003, StrictlyOrderedTakesWhatArrivesInTheMiddleByItsPriority) {
 }
 
 // "new_config will be handled as soon as the processing of the previous message finished."
-TEST(Seed003, AHigherArrivalGoesNextAfterTheEventUnderWay) {
+TEST(PriorityStatements, AHigherArrivalGoesNextAfterTheEventUnderWay) {
   Eight agents(StrictlyOrdered{});
   agents.events(0, 1, 4);
   agents[0].on_event = [&](std::uint32_t) {
@@ -135,7 +135,7 @@ TEST(Seed003, AHigherArrivalGoesNextAfterTheEventUnderWay) {
 }
 
 // "The chronological order of events will be preserved only for events of agents with the same priority", here with several agents.
-TEST(Seed003, TheOrderOfArrivalHoldsOverSeveralAgentsOfOnePriority) {
+TEST(PriorityStatements, TheOrderOfArrivalHoldsOverSeveralAgentsOfOnePriority) {
   for (const std::uint32_t batch : {1U, 128U}) {
     test::Simulation simulation(StrictlyOrdered{.batch = batch});
     std::string order;
@@ -147,7 +147,7 @@ TEST(Seed003, TheOrderOfArrivalHoldsOverSeveralAgentsOfOnePriority) {
 }
 
 // As above, when an idle agent gets an event that is older than the running agent's next.
-TEST(Seed003, AnArrivalAtAnIdleAgentGoesBeforeLaterOnesOfTheRunningOne) {
+TEST(PriorityStatements, AnArrivalAtAnIdleAgentGoesBeforeLaterOnesOfTheRunningOne) {
   test::Simulation simulation(StrictlyOrdered{});
   std::string order;
   Lane a(simulation.scheduler, 3, order), b(simulation.scheduler, 3, order);
@@ -160,7 +160,7 @@ TEST(Seed003, AnArrivalAtAnIdleAgentGoesBeforeLaterOnesOfTheRunningOne) {
 }
 
 // "Events with the lowest priority can stay in the queue forever."
-TEST(Seed003, UnderStrictOrderTheLowestCanStayForever) {
+TEST(PriorityStatements, UnderStrictOrderTheLowestCanStayForever) {
   Eight agents(StrictlyOrdered{});
   agents[0].event("low");
   agents[7].event("e0");
@@ -180,7 +180,7 @@ struct Quoted : Eight {
   }
 };
 
-TEST(Seed003, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
+TEST(PriorityStatements, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
   for (const std::uint32_t batch : {1U, 3U, 128U}) {
     Quoted agents(batch);
     // "On the first step, four events from the event queue for p7 will be handled."
@@ -206,7 +206,7 @@ TEST(Seed003, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
 }
 
 // "If an event of higher priority is arrived during handling a quote for lower priority no switching is performed."
-TEST(Seed003, AHigherArrivalDoesNotEndTheQuotaOfALowerPriority) {
+TEST(PriorityStatements, AHigherArrivalDoesNotEndTheQuotaOfALowerPriority) {
   Eight agents(QuotedRoundRobin{.quota = 3});
   agents.events(5, 1, 4);
   agents[5].on_event = [&](std::uint32_t) {
@@ -225,7 +225,7 @@ std::string digits(PolicyOptions options, const std::vector<std::pair<unsigned, 
   return order;
 }
 
-TEST(Seed003, OneEventOfEachPriorityIs76543210) {
+TEST(PriorityStatements, OneEventOfEachPriorityIs76543210) {
   const std::vector<std::pair<unsigned, int>> one{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}, {6, 1}, {7, 1}};
   EXPECT_EQ(digits(StrictlyOrdered{}, one), "76543210");
   EXPECT_EQ(digits(StrictPriority{}, one), "76543210");
@@ -234,7 +234,7 @@ TEST(Seed003, OneEventOfEachPriorityIs76543210) {
 }
 
 // "This working scheme means that the agent's priorities treated as agent's weight": quotas of 5, 4 and 3.
-TEST(Seed003, HigherQuotasAreGreaterShares) {
+TEST(PriorityStatements, HigherQuotasAreGreaterShares) {
   EXPECT_EQ(digits(QuotedRoundRobin{2}.set(Priority::p7, 5).set(Priority::p5, 4).set(Priority::p3, 3), {{3, 3}, {5, 4}, {7, 5}}),
             "777775555333");
   EXPECT_EQ(digits(QuotedRoundRobin{2}.set(Priority::p7, 5).set(Priority::p5, 4).set(Priority::p3, 3), {{0, 3}, {3, 4}, {5, 6}, {7, 7}}),
@@ -243,7 +243,7 @@ TEST(Seed003, HigherQuotasAreGreaterShares) {
 
 // --- Cases that SObjectizer leaves unspecified, with our rules.
 
-TEST(Seed003, AQuotaUsedUpExactlyMovesTheCursorOn) {
+TEST(PriorityStatements, AQuotaUsedUpExactlyMovesTheCursorOn) {
   Eight agents(QuotedRoundRobin{.quota = 2});
   agents.events(7, 1, 2), agents.events(3, 4, 5);
   EXPECT_EQ(agents.handle(2), "e1 e2");
@@ -251,7 +251,7 @@ TEST(Seed003, AQuotaUsedUpExactlyMovesTheCursorOn) {
   EXPECT_EQ(agents.run(), "e4 e5 e3");
 }
 
-TEST(Seed003, AQueueDryInsideItsQuotaKeepsTheCursorUntilTheNextPick) {
+TEST(PriorityStatements, AQueueDryInsideItsQuotaKeepsTheCursorUntilTheNextPick) {
   Eight agents(QuotedRoundRobin{.quota = 3});
   agents.events(7, 1, 1), agents.events(3, 5, 5);
   EXPECT_EQ(agents.handle(1), "e1");
@@ -259,7 +259,7 @@ TEST(Seed003, AQueueDryInsideItsQuotaKeepsTheCursorUntilTheNextPick) {
   EXPECT_EQ(agents.run(), "e2 e3 e5 e4");
 }
 
-TEST(Seed003, TheRestOfAQuotaIsLostWhenTheCursorLeaves) {
+TEST(PriorityStatements, TheRestOfAQuotaIsLostWhenTheCursorLeaves) {
   Eight agents(QuotedRoundRobin{.quota = 3});
   agents.events(7, 1, 1), agents.events(3, 5, 5), agents.events(0, 6, 9);
   EXPECT_EQ(agents.handle(2), "e1 e5");
@@ -267,7 +267,7 @@ TEST(Seed003, TheRestOfAQuotaIsLostWhenTheCursorLeaves) {
   EXPECT_EQ(agents.run(), "e6 e7 e8 e11 e12 e13 e9 e14");
 }
 
-TEST(Seed003, AfterIdlenessTheCursorBeginsAtTheHighest) {
+TEST(PriorityStatements, AfterIdlenessTheCursorBeginsAtTheHighest) {
   Eight agents(QuotedRoundRobin{.quota = 4});
   agents.events(3, 1, 1);
   EXPECT_EQ(agents.run(), "e1");
