@@ -124,7 +124,7 @@ std::vector<std::string> Interfaces::withdrawn_ports() const {
   return ports;
 }
 
-/// Whether the port has lost IPv6, or the kernel dropped the address when the port went down.
+/// True if the port has lost IPv6, or the kernel dropped the address when the port went down.
 bool Interfaces::is_dropped_v6(const std::string& port, const Prefix& prefix, const Address& address) const {
   if (!prefix.address.is_v6()) return false;
   return !holds({kIpv6, port}) || (!address.present && !holds({kAdminUp, port}));

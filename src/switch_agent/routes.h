@@ -48,10 +48,10 @@ class Routes final : public Orch {
     Instant last_answer;          // The time of the latest answer.
   };
   Counts counts() const;
-  /// Whether the data plane has answered that it has this route of the VRF (empty: the default one): on the group of this name
+  /// True if the data plane has answered that it has this route of the VRF (empty: the default one): on the group of this name
   /// with this preferred source, or one that drops packets.
   bool is_programmed(std::string_view vrf, const Prefix& prefix, std::string_view group, bool blackhole, const IpAddress& source) const;
-  /// Whether routes have this address as their preferred source: the kernel drops some of them with the address.
+  /// True if routes have this address as their preferred source: the kernel drops some of them with the address.
   bool has_source(const IpAddress& address) const { return routes_.has_source(address); }
   bool has_sources() const noexcept { return routes_.has_sources(); }
   /// Sets what is called after the data plane has answered orders for routes: a producer of routes may write more.

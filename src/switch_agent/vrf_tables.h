@@ -35,7 +35,7 @@ class VrfTables {
     by_name_.erase(it);
   }
 
-  /// Whether the data plane has confirmed the table's routes of last resort.
+  /// True if the data plane has confirmed the table's routes of last resort.
   void set_ended(std::string_view vrf, bool ended) {
     if (const auto it = by_table_.find(find(vrf)); it != by_table_.end()) it->second.ended = ended;
   }
