@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/slab.h"
-#include "fpm/own_deletes.h"
-#include "fpm/page_changes.h"
+#include "orch/own_deletes.h"
+#include "orch/page_changes.h"
 #include "rondo/base/status.h"
 #include "rondo/dataplane/ip.h"
 #include "rondo/store/store.h"

@@ -49,11 +49,4 @@ inline constexpr std::size_t kFpmOtherRows = 1'000'000;
 /// `stats.fpm.left_out`. Test: `RouteBookTest.SourcesBeyondTheLimitAreLeftOutAndSentAgain`.
 inline constexpr std::size_t kFpmSources = 255;
 
-/// Deletes of rows that the FPM server has written and the consumers have not taken. The same limit applies to rows of groups, and to the
-/// rows that change while a page of a comparison is on its way. Each costs about 100 bytes.
-/// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more;
-/// a comparison begins again a second later. Figure: `stats.fpm.repaired`, `stats.fpm.comparisons`. Test:
-/// `OwnDeletes.BeyondTheLimitTheyCountAsThoseOfOthers`, `PageChanges.BeyondTheLimitThePageSaysNothing`.
-inline constexpr std::size_t kFpmOwnDeletes = 65'536;
-
 }  // namespace rondo::limits

@@ -39,12 +39,12 @@
 #include "fpm/hop_lists.h"
 #include "fpm/hop_sets.h"
 #include "fpm/limits.h"
-#include "fpm/own_deletes.h"
-#include "fpm/page_changes.h"
 #include "fpm/quota.h"
 #include "fpm/sources.h"
 #include "fpm/vrf_slots.h"
 #include "fpm/write_order.h"
+#include "orch/own_deletes.h"
+#include "orch/page_changes.h"
 
 namespace rondo::fpm {
 

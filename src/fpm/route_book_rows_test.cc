@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "fpm/fpm_kit.h"
-#include "fpm/late_pages.h"
 #include "fpm/server.h"
+#include "orch/late_pages.h"
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "sim/test_source.h"

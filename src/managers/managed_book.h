@@ -12,17 +12,14 @@
 #include <string>
 #include <string_view>
 
+#include "orch/owned_rows.h"
 #include "rondo/store/record.h"
 
 namespace rondo::managers {
 
-/// The table of owners, in the store of the tables that no group names. Key: TABLE:KEY of the row. Fields: see below.
+/// The table of owners, in the store of the tables that no group names. Key: TABLE:KEY of the row. Fields: kSourceField, such as
+/// "PORT|Ethernet0", and kFieldsField.
 inline constexpr std::string_view kManagedTable = "MANAGED_ROWS";
-/// The row of CONFIG_DB, such as "PORT|Ethernet0".
-inline constexpr std::string_view kSourceField = "source";
-/// The names of the fields of the row as it was last written, in alphabetical order, separated by commas; "NULL" for none.
-inline constexpr std::string_view kFieldsField = "fields";
-
 /// A row of APPL_DB.
 struct Target {
   std::string table;

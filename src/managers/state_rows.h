@@ -6,9 +6,8 @@
 // NEIGH_RESTORE_TABLE|Flags when what an earlier process left has been compared. A change of carrier is also an event on the channel
 // NOTIFICATIONS.
 //
-// The table MANAGED_ROWS of STATE_DB records which rows this program has made: its row is written before the first write of the row that it
-// names, and is deleted after that row. Rows without such a record belong to other programs, and are never deleted. A row of its own that
-// another program changes or deletes is written again (row_check.h).
+// The table MANAGED_ROWS of STATE_DB is the table of owners (owned_rows.h). Rows without a record there belong to other programs, and are
+// never deleted. A row of its own that another program changes or deletes is written again.
 //
 // Level-triggered: an event notes the names that may have changed, and a turn compares them with what is written, and writes the
 // difference. Rows that an earlier process left are compared when all rows of APPL_DB have been handled. Bounded by the ports and
@@ -25,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "managers/row_check.h"
+#include "orch/owned_rows.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
@@ -81,24 +80,22 @@ class StateRows final : public Source {
   /// A bridge may have learned or forgotten the station.
   void station_changed(const std::string& station);
   /// The Redis was emptied or is another one: everything is written again.
-  void write_again();
+  void write_again() { rows_.rows_were_lost(); }
 
-  std::size_t rows() const noexcept { return written_.size(); }
-  std::uint64_t refused() const noexcept { return refused_; }
+  std::size_t rows() const noexcept { return rows_.rows().size(); }
+  std::uint64_t refused() const noexcept { return refused_events_ + rows_.refused(); }
   /// Which rows the store refuses now, and why; empty: none.
   std::string trouble() const;
   /// Rows that another program changed or deleted, or that were lost with the data of a Redis, and that were written again.
-  std::uint64_t repaired() const noexcept { return lost_ + check_.repaired(); }
+  std::uint64_t repaired() const noexcept { return rows_.repaired(); }
   /// The newest of them, for people.
-  const std::string& last_repair() const noexcept { return check_.newest(); }
+  const std::string& last_repair() const noexcept { return rows_.last_repair(); }
 
   Turn run(const Budget& budget) override;
   bool has_backlog() const override { return may_write_ && !changed_.empty(); }
   std::size_t depth() const override { return changed_.size(); }
 
  private:
-  /// A row of STATE_DB: its table and its key, with '|'.
-  using Name = std::pair<std::string, std::string>;
   using Content = std::map<std::string, std::string>;
   /// What STATE_DB should have.
   enum class Look : std::uint8_t {
@@ -108,12 +105,6 @@ class StateRows final : public Source {
     Later,  // An order is under way, and nothing tells of its end.
   };
 
-  /// A row that the store has refused since it took it last.
-  struct Refused {
-    Duration wait{0};
-    Instant due;
-    Status why;
-  };
   struct Carrier {
     IfIndex device;
     bool told = false;  // By the last event.
@@ -127,34 +118,17 @@ class StateRows final : public Source {
   void note_interfaces_of(const std::string& port);
   void note_lags_of(const std::string& device);
   /// Compares a row and writes the difference. False if it has to be compared again later.
-  bool refresh(const Name& name);
-  Look check(const Name& name, Content& content) const;
+  bool refresh(const RowName& name);
+  Look check(const RowName& name, Content& content) const;
   Look check_port(const std::string& port, Content& content) const;
   Look check_lag(const std::string& lag, Content& content) const;
   Look check_lag_member(const std::string& key, Content& content) const;
   Look check_interface(std::string key, Content& content) const;
   Look check_row(std::string_view table, std::string_view key) const;
-  void write(const Name& name, const Content& content);
-  void write_owner(const Name& name, const Content& content);
-  void remove(const Name& name);
-  void removed(const Name& name);
-  /// The store's answer to a write of the row: calls 'then' if it succeeded, and tries again otherwise.
-  WriteDone answered(const Name& name, std::function<void()> then = {});
-  /// The store has refused a write or a removal of the row.
-  void refuse(const Name& name, const Status& why);
-  /// Waits longer each time that the store refuses the row.
-  void try_again(const Name& name, const Status& why);
-  void arm_timer(Instant due);
-  RowCheckOptions check_options();
-  void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
-  bool is_current(const OwnRow& row) const;
-  void repair(const OwnRow& row);
   void note_carrier(const LinkEvent& event);
   void report_carrier(const std::string& port, Carrier& carrier);
   void tick();
-  void adopt(const std::string& cursor);
-  void adopt_rows(const RowPage& page);
-  void end_start();
+  void adopted(const Status& status);
 
   Runtime& runtime_;
   Store& store_;
@@ -170,20 +144,14 @@ class StateRows final : public Source {
   std::map<IfIndex, std::string> names_;            // Of the devices that exist.
   std::map<std::string, std::string> member_keys_;  // Of LAG_MEMBER_TABLE with '|', by port.
   std::set<std::string> interfaces_;                // Keys of INTF_TABLE whose rows exist, with '|'.
-  std::map<Name, std::optional<Content>> written_;  // The rows of STATE_DB, with their content if it is known.
-  std::set<Name> owned_;                            // The names that MANAGED_ROWS has.
-  std::set<Name> changed_;
-  std::set<Name> later_;
-  std::map<Name, Refused> refused_rows_;
+  std::set<RowName> changed_;
+  std::set<RowName> later_;
   bool may_write_ = false;
   bool is_adopting_ = false;
   bool settled_ = false;
-  std::uint64_t refused_ = 0;
-  std::uint64_t lost_ = 0;  // Rows that a Redis lost.
+  std::uint64_t refused_events_ = 0;
   TimerSource timer_;
-  Instant timer_due_;
-  RowCheck check_;
-  std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the end.
+  OwnedRows rows_;  // Keys have '|'.
 };
 
 }  // namespace rondo::managers

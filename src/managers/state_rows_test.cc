@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "managers/managed_book.h"
+#include "orch/late_pages.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/sim/sim_store.h"
 
@@ -46,8 +46,9 @@ class StateRowsTest : public testing::Test {
     }
     EXPECT_TRUE(state.declare({.name = "OTHER", .kind = TableKind::Watched}).ok());
   }
-  void open() {
-    auto opened = StateRows::open(fixture.runtime, state,
+  void open() { open(state); }
+  void open(Store& store) {
+    auto opened = StateRows::open(fixture.runtime, store,
                                   {.port = [this](std::string_view port) { return state_of(port); },
                                    .device = [this](std::string_view device) -> std::optional<PortState> {
                                      const auto found = ports.find(device);
@@ -284,6 +285,30 @@ TEST_F(StateRowsTest, AStartDeletesItsOwnRowsThatAreStaleAndNoRowOfOthers) {
   EXPECT_TRUE(content("PORT_TABLE").contains("PORT_TABLE|swp7"));
   EXPECT_TRUE(content("OTHER").contains("OTHER|x"));
   EXPECT_THAT(owned(), UnorderedElementsAre("MANAGED_ROWS|NEIGH_RESTORE_TABLE|Flags", "MANAGED_ROWS|OTHER|x"));
+}
+
+/// It was taken over from the page, and the row that another program had written meanwhile was deleted.
+TEST_F(StateRowsTest, ARowThatIsDeletedWhileAPageWithItsOwnerIsOnItsWayIsNotTakenOver) {
+  LatePages late{std::make_unique<sim::SimStore>(fixture.runtime.scheduler())};
+  late.holds = true;
+  settled = false;
+  open(late);
+  configure();
+  settled = true;
+  run();
+  ASSERT_EQ(late.late, "MANAGED_ROWS");
+  fixture.remove("PORT_TABLE", "swp1");
+  run();
+  ASSERT_TRUE(late.write("PORT_TABLE", Change::set("swp1", {{"state", "other"}})).ok());
+  run();
+  late.deliver();
+  run(5s);
+  std::string found;
+  late.get("PORT_TABLE", "swp1",
+           [&found](const Result<Record>& row) { found = row && *row ? row->fields().find("state").value_or("") : ""; });
+  run();
+  EXPECT_EQ(found, "other");
+  rows.reset();  // Before its store.
 }
 
 TEST_F(StateRowsTest, RowsThatAnotherProgramDeletesOrChangesAreWrittenAgainWithinSeconds) {

@@ -290,4 +290,11 @@ inline constexpr std::uint32_t kFactSweepFacts = 1024;
 /// `ForgottenFactsTest.EveryFactIsLookedAtWithinASecond`.
 inline constexpr Duration kFactSweepPause = 5ms;
 
+/// Deletes of rows that one owner of rows (the FPM server, the managers) has written and the consumer has not taken, and rows that change
+/// while a page of rows is on its way. Each costs about 100 bytes.
+/// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more;
+/// the pages are read again. Figure: `stats.fpm.repaired`, `stats.fpm.comparisons`. Test:
+/// `OwnDeletes.BeyondTheLimitTheyCountAsThoseOfOthers`, `PageChanges.BeyondTheLimitThePageSaysNothing`.
+inline constexpr std::size_t kOwnDeletes = 65'536;
+
 }  // namespace rondo::limits

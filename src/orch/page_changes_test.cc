@@ -1,11 +1,11 @@
 // The rows that change while a page is on its way: those of this page alone, and no more than the limit.
-#include "fpm/page_changes.h"
+#include "orch/page_changes.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace rondo::fpm {
+namespace rondo {
 namespace {
 
 TEST(PageChanges, AreThoseSinceThePageWasAskedFor) {
@@ -26,7 +26,7 @@ TEST(PageChanges, AreThoseSinceThePageWasAskedFor) {
 TEST(PageChanges, BeyondTheLimitThePageSaysNothing) {
   PageChanges page;
   page.begin();
-  for (std::size_t i = 0; i < limits::kFpmOwnDeletes; ++i) page.note(std::to_string(i));
+  for (std::size_t i = 0; i < limits::kOwnDeletes; ++i) page.note(std::to_string(i));
   page.note("0");
   EXPECT_FALSE(page.is_void());
   page.note("one more");
@@ -36,4 +36,4 @@ TEST(PageChanges, BeyondTheLimitThePageSaysNothing) {
 }
 
 }  // namespace
-}  // namespace rondo::fpm
+}  // namespace rondo

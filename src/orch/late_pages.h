@@ -7,7 +7,7 @@
 
 #include "sim/passing_store.h"
 
-namespace rondo::fpm {
+namespace rondo {
 
 class LatePages final : public test::PassingStore {
  public:
@@ -33,4 +33,4 @@ class LatePages final : public test::PassingStore {
   std::function<void()> deliver_;
 };
 
-}  // namespace rondo::fpm
+}  // namespace rondo

@@ -1,5 +1,5 @@
-// OwnDeletes: the Deletes of rows that the server has written and that the consumer has not taken yet. A remote store needs time for one,
-// and zebra may announce the route again meanwhile: the Delete that arrives then is not the work of another program. A store may merge a
+// OwnDeletes: the Deletes that the owner of rows has written and that their consumer has not taken yet. A remote store needs time for one,
+// and the owner may write the row again meanwhile: the Delete that arrives then is not the work of another program. A store may merge a
 // Delete with later changes, so it never arrives. Such a one hides a Delete of another program for at most kPatience; the next comparison
 // of all rows finds that. One thread. O(log n).
 #pragma once
@@ -9,30 +9,35 @@
 #include <string>
 #include <string_view>
 
-#include "fpm/limits.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/time.h"
 
-namespace rondo::fpm {
+namespace rondo {
 
 class OwnDeletes {
  public:
   /// The longest time after which a remote store delivers a Delete.
   static constexpr Duration kPatience = std::chrono::seconds{10};
 
-  /// The server has written a Delete.
+  /// The owner has written a Delete.
   void note(const std::string& key, Instant now) {
-    if (keys_.size() >= limits::kFpmOwnDeletes && !keys_.contains(key)) return;
+    if (keys_.size() >= limits::kOwnDeletes && !keys_.contains(key)) return;
     Pending& pending = keys_[key];
     ++pending.deletes;
     pending.newest = now;
   }
-  /// The consumer takes a Delete. Returns true if the server wrote it.
+  /// The consumer takes a Delete. Returns true if the owner wrote it.
   bool take(std::string_view key, Instant now) {
     const auto found = keys_.find(key);
     if (found == keys_.end()) return false;
     const bool is_ours = now - found->second.newest <= kPatience;
     if (!is_ours || --found->second.deletes == 0) keys_.erase(found);
     return is_ours;
+  }
+  /// Whether one is under way, so that what is taken before it is out of date.
+  bool contains(std::string_view key, Instant now) const {
+    const auto found = keys_.find(key);
+    return found != keys_.end() && now - found->second.newest <= kPatience;
   }
   /// Forgets those that were not delivered. O(n).
   void forget_old(Instant now) {
@@ -47,4 +52,4 @@ class OwnDeletes {
   std::map<std::string, Pending, std::less<>> keys_;
 };
 
-}  // namespace rondo::fpm
+}  // namespace rondo

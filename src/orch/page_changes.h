@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "fpm/limits.h"
+#include "rondo/base/limits.h"
 
-namespace rondo::fpm {
+namespace rondo {
 
 class PageChanges {
  public:
@@ -23,11 +23,11 @@ class PageChanges {
     keys_.clear();
     is_open_ = is_void_ = false;
   }
-  /// The server has deleted the row, or its consumer has taken a change that made it absent or a row of another owner.
+  /// The owner has deleted the row, or its consumer has taken a change that made it absent or a row of another owner.
   void note(std::string_view key) {
     if (!is_open_ || is_void_) return;
     keys_.emplace(key);
-    if (keys_.size() > limits::kFpmOwnDeletes) note_all();
+    if (keys_.size() > limits::kOwnDeletes) note_all();
   }
   /// Any row may have changed.
   void note_all() { is_void_ = is_open_; }
@@ -41,4 +41,4 @@ class PageChanges {
   bool is_void_ = false;
 };
 
-}  // namespace rondo::fpm
+}  // namespace rondo

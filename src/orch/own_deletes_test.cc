@@ -1,11 +1,11 @@
-// The Deletes that the server has written and that have not been taken: each is found once, old ones are forgotten, the limit holds.
-#include "fpm/own_deletes.h"
+// The Deletes that the owner has written and that have not been taken: each is found once, old ones are forgotten, the limit holds.
+#include "orch/own_deletes.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace rondo::fpm {
+namespace rondo {
 namespace {
 
 Instant at(int seconds) { return Instant{} + std::chrono::seconds{seconds}; }
@@ -33,11 +33,11 @@ TEST(OwnDeletes, OneThatTheStoreHasMergedIsForgotten) {
 
 TEST(OwnDeletes, BeyondTheLimitTheyCountAsThoseOfOthers) {
   OwnDeletes deletes;
-  for (std::size_t i = 0; i < limits::kFpmOwnDeletes; ++i) deletes.note(std::to_string(i), at(0));
+  for (std::size_t i = 0; i < limits::kOwnDeletes; ++i) deletes.note(std::to_string(i), at(0));
   deletes.note("one more", at(0));
   EXPECT_FALSE(deletes.take("one more", at(0)));
   EXPECT_TRUE(deletes.take("0", at(0)));
 }
 
 }  // namespace
-}  // namespace rondo::fpm
+}  // namespace rondo
