@@ -19,17 +19,20 @@ constexpr std::size_t kResolvedPerTick = 64;
 /// The kernel sends three requests, a second apart. Then it is asked again after this pause, which doubles.
 constexpr Duration kFirstPause = 4s;
 constexpr Duration kLastPause = 30s;
-/// Neighbours that one page of the comparison with the store examines: rows of other programs cost 0.1 us each.
-constexpr std::size_t kExamined = 4096;
+/// Whether the row is ours.
+bool is_learned(const Fields& fields) {
+  const Result<MacAddress> neigh = MacAddress::parse(fields.find("neigh").value_or(""));
+  const Result<MacAddress> learned = MacAddress::parse(fields.find("learned").value_or(""));
+  return neigh && learned && *neigh == *learned;
+}
 
-/// The address that a row of ours names.
-std::optional<MacAddress> learned_in(const Fields& fields) {
-  const auto neigh = fields.find("neigh");
-  const auto learned = fields.find("learned");
-  if (!neigh || !learned) return std::nullopt;
-  const Result<MacAddress> mac = MacAddress::parse(*neigh);
-  const Result<MacAddress> known = MacAddress::parse(*learned);
-  return mac && known && *mac == *known ? std::optional{*mac} : std::nullopt;
+std::pair<std::string, IpAddress> place_of(const RowName& name) {
+  const auto key = switch_agent::parse_neighbor_key(name.key);
+  return {key->port, key->address};
+}
+
+RowName name_of(const std::pair<std::string, IpAddress>& place) {
+  return {std::string{kTable}, switch_agent::neighbor_key(place.first, place.second)};
 }
 
 }  // namespace
@@ -38,8 +41,12 @@ LearnedNeighbors::LearnedNeighbors(Runtime& runtime, LearnedNeighborsOptions opt
     : Source("learned neighbors", kLearnedNeighbors),
       runtime_(runtime),
       options_(std::move(options)),
-      timer_("learned neighbors again", kLearnedNeighbors, [this] { tick(); }),
-      check_("learned neighbors check", kLearnedNeighbors, runtime.store(), check_options()) {}
+      timer_("learned neighbors timer", kLearnedNeighbors, [this] { tick(); }),
+      rows_(runtime.scheduler(), runtime.store(),
+            {.name = "learned neighbors",
+             .priority = kLearnedNeighbors,
+             .again = [this](const RowName& name) { note(place_of(name)); },
+             .yields = true}) {}
 
 LearnedNeighbors::~LearnedNeighbors() = default;
 
@@ -63,9 +70,11 @@ Status LearnedNeighbors::follow() {
 }
 
 LearnedNeighbors::Counts LearnedNeighbors::counts() const noexcept {
-  Counts counts{.kernel = kernel_.size(), .resolving = probes_.size(), .repaired = check_.repaired(), .refused = refused_};
-  for (const auto& [place, rows] : rows_) counts.rows += rows.ours ? 1U : 0U;
-  return counts;
+  return {.kernel = kernel_.size(),
+          .rows = rows_.rows().size(),
+          .resolving = probes_.size(),
+          .repaired = rows_.repaired(),
+          .refused = rows_.refused()};
 }
 
 // --- events
@@ -106,17 +115,17 @@ void LearnedNeighbors::neighbor_row(const RowEvent& event) {
   const Result<switch_agent::NeighborKey> key = switch_agent::parse_neighbor_key(event.key);
   if (!key) return;
   const Place place{key->port, key->address};
-  const bool is_canonical = event.key == switch_agent::neighbor_key(place.first, place.second);
-  Rows& rows = rows_[place];
-  if (is_canonical) rows.is_used = is_parked_delete;
+  const RowName name = name_of(place);
+  const bool is_canonical = event.key == name.key;
+  if (is_canonical) is_parked_delete ? static_cast<void>(used_.insert(place)) : static_cast<void>(used_.erase(place));
   if (is_taken) {
-    const std::optional<MacAddress> mac =
-        is_canonical && event.op == ChangeOp::Set ? learned_in(event.change->fields()) : std::optional<MacAddress>{};
-    if (is_canonical) rows.ours = mac;
-    if (event.op == ChangeOp::Set && !mac) {
-      rows.others.emplace(event.key);
-    } else {
-      rows.others.erase(std::string{event.key});
+    const bool is_ours = is_canonical && event.op == ChangeOp::Set && is_learned(event.change->fields());
+    if (is_canonical) rows_.taken(name, *event.change, is_ours);
+    if (event.op == ChangeOp::Set && !is_ours) {
+      others_[place].emplace(event.key);
+    } else if (const auto others = others_.find(place); others != others_.end()) {
+      others->second.erase(std::string{event.key});
+      if (others->second.empty()) others_.erase(others);
     }
   }
   note(place);
@@ -149,7 +158,11 @@ void LearnedNeighbors::note(Place place) {
 }
 
 void LearnedNeighbors::note_port(const std::string& port) {
-  for (auto row = rows_.lower_bound({port, IpAddress{}}); row != rows_.end() && row->first.first == port; ++row) note(row->first);
+  const auto& rows = rows_.rows();
+  const std::string first = port + ":";
+  for (auto row = rows.lower_bound({std::string{kTable}, first}); row != rows.end() && row->first.key.starts_with(first); ++row) {
+    note(place_of(row->first));
+  }
   const auto device = devices_.find(port);
   if (device == devices_.end()) return;
   const IfIndex index = device->second.index;
@@ -187,78 +200,15 @@ Turn LearnedNeighbors::run(const Budget& budget) {
 }
 
 void LearnedNeighbors::refresh(const Place& place) {
-  const auto known = rows_.find(place);
-  const std::optional<MacAddress> ours = known == rows_.end() ? std::nullopt : known->second.ours;
   const MacAddress* const mac = learned(place);
   if (mac != nullptr) probes_.erase(place);
-  if (mac != nullptr && is_owned(place) && (known == rows_.end() || known->second.others.empty())) {
-    if (ours == *mac) return;
-    rows_[place].ours = *mac;
-    return write_row(place, *mac);
+  const RowName name = name_of(place);
+  if (mac != nullptr && is_owned(place) && !others_.contains(place)) {
+    const std::string text = mac->to_string();
+    rows_.set(name, {}, Record::make(name.key, {{"neigh", text}, {"family", place.second.is_v6() ? "IPv6" : "IPv4"}, {"learned", text}}));
+  } else if (settled_) {  // Otherwise it is compared again when the start is over.
+    rows_.remove(name);
   }
-  if (known == rows_.end()) return;
-  if (!ours) {
-    if (known->second.is_empty()) rows_.erase(known);
-    return;
-  }
-  if (!settled_) return;  // It is compared again when the start is over.
-  known->second.ours.reset();
-  write(place, Change::remove(switch_agent::neighbor_key(place.first, place.second)), ours);
-}
-
-void LearnedNeighbors::write_row(const Place& place, const MacAddress& mac) {
-  const std::string text = mac.to_string();
-  write(place,
-        Change::set(switch_agent::neighbor_key(place.first, place.second),
-                    {{"neigh", text}, {"family", place.second.is_v6() ? "IPv6" : "IPv4"}, {"learned", text}}),
-        std::nullopt);
-}
-
-void LearnedNeighbors::write(const Place& place, Change change, std::optional<MacAddress> if_failed) {
-  const Status begun =
-      runtime_.store().write(kTable, std::move(change), [this, place, if_failed, life = std::weak_ptr{life_}](const Status& status) {
-        if (!life.expired() && !status.ok()) write_failed(place, if_failed);
-      });
-  if (!begun.ok()) write_failed(place, if_failed);
-}
-
-void LearnedNeighbors::write_failed(const Place& place, const std::optional<MacAddress>& ours) {
-  ++refused_;
-  rows_[place].ours = ours;
-  again_.insert(place);
-}
-
-// --- rows that the store lost
-
-/// A row that differs in its fields was overwritten, and belongs to another program: only rows that are gone are written again.
-RowCheckOptions LearnedNeighbors::check_options() {
-  return {.page = [this](std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) { page_of_rows(cursor, max, rows); },
-          .is_current = [this](const OwnRow& row) { return current_row(row.key) != nullptr; },
-          .repair =
-              [this](const OwnRow& row, const Record&) {
-                const auto key = switch_agent::parse_neighbor_key(row.key);
-                if (const MacAddress* const mac = current_row(row.key); key && mac != nullptr) write_row({key->port, key->address}, *mac);
-              }};
-}
-
-void LearnedNeighbors::page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const {
-  const auto behind = switch_agent::parse_neighbor_key(cursor);
-  auto row = behind ? rows_.upper_bound({behind->port, behind->address}) : rows_.begin();
-  std::string last;
-  for (std::size_t examined = 0; row != rows_.end() && rows.size() < max && examined < kExamined; ++row, ++examined) {
-    last = switch_agent::neighbor_key(row->first.first, row->first.second);
-    if (row->second.ours) rows.push_back({std::string{kTable}, last, Record::make(last, {})});
-  }
-  cursor = row == rows_.end() ? std::string{} : last;
-}
-
-const MacAddress* LearnedNeighbors::current_row(std::string_view key) const {
-  const auto parsed = switch_agent::parse_neighbor_key(key);
-  if (!parsed) return nullptr;
-  const Place place{parsed->port, parsed->address};
-  const auto known = rows_.find(place);
-  const MacAddress* const mac = learned(place);
-  return known != rows_.end() && mac != nullptr && known->second.ours == *mac ? mac : nullptr;
 }
 
 // --- the timer
@@ -267,11 +217,9 @@ void LearnedNeighbors::tick() {
   if (!may_write_ && (!options_.may_write || options_.may_write())) may_write_ = true;
   if (!settled_ && may_write_ && (!options_.is_settled || options_.is_settled())) {
     settled_ = true;
-    check_.start(runtime_.scheduler());
-    for (const auto& [place, rows] : rows_) note(place);
+    rows_.start_check();
+    for (const auto& [name, row] : rows_.rows()) note(place_of(name));
   }
-  changed_.merge(again_);
-  again_.clear();
   if (may_write_ && options_.resolve) resolve_needed();
   if (has_backlog()) wake();
   timer_.arm_at(runtime_.scheduler().now() + kTick);
@@ -294,9 +242,7 @@ void LearnedNeighbors::resolve_needed() {
   if (walk_place_ != Runtime::kNoPlace) return;
   walk_place_ = 0;
   if (options_.for_each_left_out) options_.for_each_left_out(need_named);
-  for (const auto& [place, rows] : rows_) {
-    if (rows.is_used) need(place, left);
-  }
+  for (const Place& place : used_) need(place, left);
   std::erase_if(probes_, [this](const auto& probe) { return !needed_.contains(probe.first); });
   needed_.clear();
 }
@@ -312,7 +258,7 @@ std::string LearnedNeighbors::words_about(std::string_view key) const {
 bool LearnedNeighbors::probe(const Place& place, Instant now) {
   const auto device = devices_.find(place.first);
   if (device == devices_.end() || !device->second.carrier || !is_owned(place) || learned(place) != nullptr) return false;
-  if (const auto rows = rows_.find(place); rows != rows_.end() && !rows->second.others.empty()) return false;
+  if (others_.contains(place)) return false;
   Probe& probe = probes_.try_emplace(place, Probe{now, kFirstPause}).first->second;
   if (now < probe.next) return false;
   probe.next = now + probe.pause;

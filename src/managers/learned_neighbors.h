@@ -11,7 +11,7 @@
 //
 // Level-triggered: an event notes the neighbours that may have changed, and a turn compares each with its row and writes the difference.
 // Rows that an earlier process left are compared when all rows have been handled. From then on rows that the store no longer has, because a
-// Redis lost its data, are written again (row_check.h). Bounded by the kernel's neighbours and the table. Scheduler's thread.
+// Redis lost its data, are written again (owned_rows.h). Bounded by the kernel's neighbours and the table. Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "managers/row_check.h"
+#include "orch/owned_rows.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
@@ -74,13 +74,6 @@ class LearnedNeighbors final : public Source {
 
  private:
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
-  /// The rows of NEIGH_TABLE about a neighbour.
-  struct Rows {
-    std::optional<MacAddress> ours;  // What our row says. Its key is canonical.
-    std::set<std::string> others;    // Keys of the rows of other programs, which may spell the address otherwise.
-    bool is_used = false;            // Our row was deleted, and the Delete waits: next hops use the neighbour.
-    bool is_empty() const noexcept { return !ours && others.empty() && !is_used; }
-  };
   struct Device {
     IfIndex index;
     bool carrier = false;
@@ -105,14 +98,6 @@ class LearnedNeighbors final : public Source {
   const MacAddress* learned(const Place& place) const;
   /// Compares a neighbour with its row and writes the difference.
   void refresh(const Place& place);
-  void write_row(const Place& place, const MacAddress& mac);
-  /// 'if_failed': what our row says then, as far as it is known.
-  void write(const Place& place, Change change, std::optional<MacAddress> if_failed);
-  void write_failed(const Place& place, const std::optional<MacAddress>& ours);
-  RowCheckOptions check_options();
-  void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
-  /// What our row of the key says, if it is what the kernel has learned.
-  const MacAddress* current_row(std::string_view key) const;
   void tick();
   void resolve_needed();
   /// Notes that the neighbour is needed, and makes the kernel resolve it if it is time and 'left', which it decrements, is not 0.
@@ -127,18 +112,16 @@ class LearnedNeighbors final : public Source {
   std::map<IfIndex, std::string> names_;
   std::map<std::string, Device, std::less<>> devices_;
   std::map<std::string, Port, std::less<>> ports_;
-  std::map<Place, Rows> rows_;
+  std::map<Place, std::set<std::string>> others_;  // Keys of the rows of other programs, which may spell the address otherwise.
+  std::set<Place> used_;                           // Our row was deleted, and the Delete waits: next hops use the neighbour.
   std::set<Place> changed_;
-  std::set<Place> again_;          // Their write failed.
   std::map<Place, Probe> probes_;  // Needed and not resolved.
   std::set<Place> needed_;         // Found so far in this walk through the awaited facts.
   std::uint32_t walk_place_ = 0;
-  std::uint64_t refused_ = 0;
   bool may_write_ = false;
   bool settled_ = false;
   TimerSource timer_;
-  RowCheck check_;
-  std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the end.
+  OwnedRows rows_;
 };
 
 }  // namespace rondo::managers
