@@ -33,8 +33,8 @@ Target target_of(const ConfigInterfaceKey& key) {
 }
 }  // namespace
 
-InterfaceManager::InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets& subnets)
-    : Manager(runtime, "interface-manager", kManagers, book), subnets_(subnets) {
+InterfaceManager::InterfaceManager(Runtime& runtime, ManagedRows& rows, Subnets& subnets)
+    : Manager(runtime, "interface-manager", kManagers, rows), subnets_(subnets) {
   for (const std::string& table : {std::string{"INTERFACE"}, std::string{kVlans}, std::string{kLags}, std::string{kLoopbacks}}) {
     consume(
         table, [this, table](std::string_view key, const Fields& fields) { return set(table, key, fields); },

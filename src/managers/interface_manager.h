@@ -13,7 +13,7 @@ namespace rondo::managers {
 class InterfaceManager final : public Manager {
  public:
   /// 'subnets' must outlive the manager.
-  InterfaceManager(Runtime& runtime, ManagedBook& book, Subnets& subnets);
+  InterfaceManager(Runtime& runtime, ManagedRows& rows, Subnets& subnets);
 
  private:
   Outcome set(const std::string& table, std::string_view key, const Fields& fields);

@@ -25,7 +25,7 @@ Target member_target(std::string_view key) {
 
 }  // namespace
 
-LagManager::LagManager(Runtime& runtime, ManagedBook& book) : Manager(runtime, "lag-manager", kManagers, book) {
+LagManager::LagManager(Runtime& runtime, ManagedRows& rows) : Manager(runtime, "lag-manager", kManagers, rows) {
   consume("PORTCHANNEL", this, &LagManager::set, &LagManager::remove, {.kind = TableKind::Watched});
   consume("PORTCHANNEL_MEMBER", this, &LagManager::set_member, &LagManager::remove_member, {.kind = TableKind::Watched});
   provide(kConfigLag, [this](std::string_view lag) { return written_.contains(lag); });

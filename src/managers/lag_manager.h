@@ -12,7 +12,7 @@ namespace rondo::managers {
 
 class LagManager final : public Manager {
  public:
-  LagManager(Runtime& runtime, ManagedBook& book);
+  LagManager(Runtime& runtime, ManagedRows& rows);
 
  private:
   Outcome set(std::string_view key, const Fields& fields);

@@ -1,6 +1,6 @@
-// ManagedRows: owns MANAGED_ROWS. It tells the managers what an earlier process made. When all tables of CONFIG_DB have been read, and the
-// safety stop permits it, it deletes the rows whose source CONFIG_DB no longer has. Rows of the managers that another program changes or
-// deletes, and their owners, are written again (row_check.h).
+// ManagedRows: which rows of APPL_DB the managers have made, and from which rows of CONFIG_DB. MANAGED_ROWS is their table of owners
+// (owned_rows.h); the managers write all rows through one OwnedRows. When all tables of CONFIG_DB have been read, and the safety stop
+// permits it, ManagedRows deletes the rows of an earlier process whose source CONFIG_DB no longer has.
 //
 // What the stores have is not on a journal: it has the instants at which the tables count as read and deletions are permitted, as calls
 // (RecordedCalls). A replay makes these calls, and neither looks itself nor compares rows: what was written again came back as changes.
@@ -10,17 +10,25 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "managers/managed_book.h"
-#include "managers/row_check.h"
+#include "orch/owned_rows.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
 #include "sched/recorded_calls.h"
 
 namespace rondo::managers {
+
+/// The table of owners, in the store of the tables that no group names. Key: TABLE:KEY of the row. The source is the row of CONFIG_DB, such
+/// as "PORT|Ethernet0".
+inline constexpr std::string_view kManagedTable = "MANAGED_ROWS";
+
+/// A row of APPL_DB.
+using Target = RowName;
+inline std::string fact_key(const Target& target) { return target.table + ":" + target.key; }
 
 struct ManagersOptions {
   /// False as long as another process may have the tables of APPL_DB; the managers wait for it. Empty: they begin immediately.
@@ -32,16 +40,18 @@ struct ManagersOptions {
 
 class ManagedRows final : public Orch {
  public:
-  /// 'tables' are those of CONFIG_DB. 'book' must outlive the Orch.
-  ManagedRows(Runtime& runtime, ManagedBook& book, std::vector<std::string> tables, ManagersOptions options);
+  /// 'tables' are those of CONFIG_DB.
+  ManagedRows(Runtime& runtime, std::vector<std::string> tables, ManagersOptions options);
 
+  OwnedRows& rows() noexcept { return rows_; }
+  /// A row of CONFIG_DB exists, also if it is refused.
+  void source_exists(const std::string& source) { sources_.insert(source); }
+  void source_gone(const std::string& source) { sources_.erase(source); }
   bool has_read_config() const noexcept { return config_read_; }
-  const RowCheck& check() const noexcept { return check_; }
 
  private:
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
-  Outcome sweep(const std::string& name);
   void on_added() override;
   void on_timer();
   /// From now on the fact holds.
@@ -49,19 +59,16 @@ class ManagedRows final : public Orch {
   bool repeat(std::string_view call);
   bool may_delete() const;
   bool has_read(const std::vector<std::string>& tables);
-  RowCheckOptions check_options();
-  void page_of_rows(std::string& cursor, std::size_t max, std::vector<OwnRow>& rows) const;
-  bool is_current(const OwnRow& row) const;
-  void repair(const OwnRow& row, const Record& found);
+  OwnedRowsOptions row_options();
 
-  ManagedBook& book_;
   const std::vector<std::string> tables_;
   const ManagersOptions options_;
   bool managed_read_ = false;
   bool config_read_ = false;
   bool may_delete_ = false;
   TimerSource timer_;
-  RowCheck check_;
+  std::set<std::string> sources_;
+  OwnedRows rows_;
   RecordedCalls calls_;
   std::shared_ptr<char> life_ = std::make_shared<char>();
 };

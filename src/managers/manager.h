@@ -1,5 +1,5 @@
 // Manager: the common part of the managers. A manager consumes tables of CONFIG_DB and makes rows of APPL_DB from them, as SONiC's daemons
-// portmgrd, intfmgrd and bgpcfgd do. It owns the rows that it makes (managed_book.h): it writes them whole, and what another producer wrote
+// portmgrd, intfmgrd and bgpcfgd do. It owns the rows that it makes (managed_rows.h): it writes them whole, and what another producer wrote
 // under such a key is replaced. It touches no other row.
 #pragma once
 
@@ -9,16 +9,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "managers/managed_book.h"
+#include "managers/managed_rows.h"
 #include "rondo/orch/orch.h"
 
 namespace rondo::managers {
 
 class Manager : public Orch {
  protected:
-  /// 'book' must outlive the manager.
-  Manager(Runtime& runtime, std::string name, Priority priority, ManagedBook& book);
+  /// 'rows' must outlive the manager.
+  Manager(Runtime& runtime, std::string name, Priority priority, ManagedRows& rows)
+      : Orch(runtime, std::move(name), priority), rows_(rows) {}
 
   /// Called first by each handler of Sets: notes that 'source' exists. Returns an outcome if the row has to wait.
   std::optional<Outcome> begin(const std::string& source);
@@ -33,16 +35,10 @@ class Manager : public Orch {
   /// it is not installed. 'target_of' returns the row that a key makes; nothing for a key that makes none.
   void explain_made(std::string_view table, std::function<std::optional<Target>(std::string_view key)> target_of);
 
-  const ManagedBook& book() const noexcept { return book_; }
-
  private:
-  struct Put;
-  Status write_owner(const std::shared_ptr<Put>& put);
-  Status write_row(const std::shared_ptr<Put>& put);
-  void row_written(const Put& put, const Status& status);
-  WriteDone guarded(std::function<void(const Status&)> done) const;
+  WriteDone settles(std::function<Outcome()> then);
 
-  ManagedBook& book_;
+  ManagedRows& rows_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // Answers of the store may come after the manager's end.
 };
 

@@ -20,22 +20,22 @@ std::vector<std::string> config_tables() {
 Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptions options) {
   std::unique_ptr<Managers> managers{new Managers};
   if (JournalRecorder* const journal = JournalRecorder::of(runtime)) journal->note(kManagersNote, kManagersRecorded);
-  auto rows = runtime.try_add<ManagedRows>(managers->book_, config_tables(), std::move(options));
+  auto rows = runtime.try_add<ManagedRows>(config_tables(), std::move(options));
   if (!rows) return failure(rows.error());
   managers->rows_ = *rows;
-  if (auto ports = runtime.try_add<PortManager>(managers->book_); !ports) return failure(ports.error());
-  if (auto lags = runtime.try_add<LagManager>(managers->book_); !lags) return failure(lags.error());
-  if (auto vlans = runtime.try_add<VlanManager>(managers->book_); !vlans) return failure(vlans.error());
-  if (auto vrfs = runtime.try_add<VrfManager>(managers->book_); !vrfs) return failure(vrfs.error());
-  if (auto interfaces = runtime.try_add<InterfaceManager>(managers->book_, managers->subnets_); !interfaces) {
+  if (auto ports = runtime.try_add<PortManager>(*managers->rows_); !ports) return failure(ports.error());
+  if (auto lags = runtime.try_add<LagManager>(*managers->rows_); !lags) return failure(lags.error());
+  if (auto vlans = runtime.try_add<VlanManager>(*managers->rows_); !vlans) return failure(vlans.error());
+  if (auto vrfs = runtime.try_add<VrfManager>(*managers->rows_); !vrfs) return failure(vrfs.error());
+  if (auto interfaces = runtime.try_add<InterfaceManager>(*managers->rows_, managers->subnets_); !interfaces) {
     return failure(interfaces.error());
   }
-  if (auto routes = runtime.try_add<StaticRouteManager>(managers->book_, managers->subnets_); !routes) return failure(routes.error());
+  if (auto routes = runtime.try_add<StaticRouteManager>(*managers->rows_, managers->subnets_); !routes) return failure(routes.error());
   return managers;
 }
 
 bool Managers::has_read_config() const noexcept { return rows_->has_read_config(); }
-std::uint64_t Managers::repaired() const noexcept { return rows_->check().repaired(); }
-const std::string& Managers::last_repair() const noexcept { return rows_->check().newest(); }
+std::uint64_t Managers::repaired() const noexcept { return rows_->rows().repaired(); }
+const std::string& Managers::last_repair() const noexcept { return rows_->rows().last_repair(); }
 
 }  // namespace rondo::managers

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "managers/managed_book.h"
 #include "managers/managed_rows.h"
 #include "managers/subnets.h"
 #include "rondo/base/result.h"
@@ -29,7 +28,7 @@ class Managers {
   static Result<std::unique_ptr<Managers>> open(Runtime& runtime, ManagersOptions options);
 
   /// Rows of APPL_DB that the managers have made.
-  std::size_t managed() const noexcept { return book_.size(); }
+  std::size_t managed() const noexcept { return rows_->rows().rows().size(); }
   bool has_read_config() const noexcept;
   /// Rows that another program changed or deleted, and that were written again; and the newest of them, for people.
   std::uint64_t repaired() const noexcept;
@@ -37,7 +36,6 @@ class Managers {
 
  private:
   Managers() = default;
-  ManagedBook book_;
   Subnets subnets_;
   ManagedRows* rows_ = nullptr;
 };

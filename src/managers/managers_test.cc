@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "managers/managed_book.h"
+#include "managers/managed_rows.h"
 #include "orch/runtime_fixture.h"
 
 namespace rondo::managers {

@@ -13,7 +13,7 @@ namespace {
 std::string source_of(std::string_view key) { return "PORT|" + std::string{key}; }
 }  // namespace
 
-PortManager::PortManager(Runtime& runtime, ManagedBook& book) : Manager(runtime, "port-manager", kManagers, book) {
+PortManager::PortManager(Runtime& runtime, ManagedRows& rows) : Manager(runtime, "port-manager", kManagers, rows) {
   consume("PORT", this, &PortManager::set, &PortManager::remove, {.kind = TableKind::Watched});
   provide(kConfigPort, [this](std::string_view port) { return written_.contains(port); });
   explain_made("PORT", [](std::string_view key) { return Target{"PORT_TABLE", std::string{key}}; });

@@ -11,7 +11,7 @@ namespace rondo::managers {
 
 class PortManager final : public Manager {
  public:
-  PortManager(Runtime& runtime, ManagedBook& book);
+  PortManager(Runtime& runtime, ManagedRows& rows);
 
  private:
   Outcome set(std::string_view key, const Fields& fields);

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "managers/managed_book.h"
+#include "managers/managed_rows.h"
 #include "managers/priorities.h"
 #include "switch_agent/schema.h"
 

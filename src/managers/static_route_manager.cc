@@ -25,8 +25,8 @@ struct RouteTexts {
 
 }  // namespace
 
-StaticRouteManager::StaticRouteManager(Runtime& runtime, ManagedBook& book, Subnets& subnets)
-    : Manager(runtime, "static-route-manager", kStaticRoutes, book), subnets_(subnets) {
+StaticRouteManager::StaticRouteManager(Runtime& runtime, ManagedRows& rows, Subnets& subnets)
+    : Manager(runtime, "static-route-manager", kStaticRoutes, rows), subnets_(subnets) {
   consume("STATIC_ROUTE", this, &StaticRouteManager::set, &StaticRouteManager::remove, {.kind = TableKind::Watched});
   explain_made("STATIC_ROUTE", [](std::string_view key) -> std::optional<Target> {
     const Result<std::string> route = route_key_of(key);

@@ -15,7 +15,7 @@ namespace rondo::managers {
 class StaticRouteManager final : public Manager {
  public:
   /// 'subnets' must outlive the manager.
-  StaticRouteManager(Runtime& runtime, ManagedBook& book, Subnets& subnets);
+  StaticRouteManager(Runtime& runtime, ManagedRows& rows, Subnets& subnets);
 
  private:
   Outcome set(std::string_view key, const Fields& fields);

@@ -25,7 +25,7 @@ Target member_target(std::string_view key) {
 
 }  // namespace
 
-VlanManager::VlanManager(Runtime& runtime, ManagedBook& book) : Manager(runtime, "vlan-manager", kManagers, book) {
+VlanManager::VlanManager(Runtime& runtime, ManagedRows& rows) : Manager(runtime, "vlan-manager", kManagers, rows) {
   consume("VLAN", this, &VlanManager::set, &VlanManager::remove, {.kind = TableKind::Watched});
   consume("VLAN_MEMBER", this, &VlanManager::set_member, &VlanManager::remove_member, {.kind = TableKind::Watched});
   provide(kConfigVlan, [this](std::string_view vlan) { return written_.contains(vlan); });

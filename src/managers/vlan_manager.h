@@ -11,7 +11,7 @@ namespace rondo::managers {
 
 class VlanManager final : public Manager {
  public:
-  VlanManager(Runtime& runtime, ManagedBook& book);
+  VlanManager(Runtime& runtime, ManagedRows& rows);
 
  private:
   Outcome set(std::string_view key, const Fields& fields);

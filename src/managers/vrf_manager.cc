@@ -12,7 +12,7 @@ std::string source_of(std::string_view key) { return "VRF|" + std::string{key}; 
 Target target_of(std::string_view key) { return {"VRF_TABLE", std::string{key}}; }
 }  // namespace
 
-VrfManager::VrfManager(Runtime& runtime, ManagedBook& book) : Manager(runtime, "vrf-manager", kManagers, book) {
+VrfManager::VrfManager(Runtime& runtime, ManagedRows& rows) : Manager(runtime, "vrf-manager", kManagers, rows) {
   consume("VRF", this, &VrfManager::set, &VrfManager::remove, {.kind = TableKind::Watched});
   explain_made("VRF", [](std::string_view key) { return target_of(key); });
 }

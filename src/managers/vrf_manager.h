@@ -9,7 +9,7 @@ namespace rondo::managers {
 
 class VrfManager final : public Manager {
  public:
-  VrfManager(Runtime& runtime, ManagedBook& book);
+  VrfManager(Runtime& runtime, ManagedRows& rows);
 
  private:
   Outcome set(std::string_view key, const Fields& fields);

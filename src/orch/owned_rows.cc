@@ -46,7 +46,7 @@ OwnedRows::OwnedRows(Scheduler& scheduler, Store& store, OwnedRowsOptions option
       retry_timer_(options_.name + " again", options_.priority, [this] { retry(); }),
       check_timer_(options_.name + " check", options_.priority, [this] { check(); }) {}
 
-OwnedRows::Row* OwnedRows::find(const RowName& name) {
+const OwnedRows::Row* OwnedRows::find(const RowName& name) const {
   const auto found = rows_.find(name);
   return found == rows_.end() ? nullptr : &found->second;
 }
@@ -82,7 +82,7 @@ Status OwnedRows::drop(const RowName& name, WriteDone done) {
   return write(name, row, done);
 }
 
-/// 'is_users': for put() or drop().
+/// 'is_users': the user learns its end.
 Status OwnedRows::send(std::string_view table, Change change, WriteDone done, bool is_users) {
   return is_users && options_.write ? options_.write(table, std::move(change), std::move(done))
                                     : store_.write(table, std::move(change), std::move(done));
@@ -131,11 +131,10 @@ Status OwnedRows::write_row(const RowName& name, Row& row, const WriteDone& done
 }
 
 void OwnedRows::owner_stored(const RowName& name, std::uint64_t number, const WriteDone& done) {
-  Row* const row = find(name);
-  if (row == nullptr) return done ? done({}) : void();
-  row->stored = true;
-  if (row->newest != number) return done ? done({}) : void();  // A later write of the row goes on.
-  if (const Status begun = write_row(name, *row, done); !begun.ok()) ended(name, number, begun, done);
+  const auto row = rows_.find(name);
+  if (row != rows_.end()) row->second.stored = true;
+  if (row == rows_.end() || row->second.newest != number) return done ? done({}) : void();  // A later write of the row goes on.
+  if (const Status begun = write_row(name, row->second, done); !begun.ok()) ended(name, number, begun, done);
 }
 
 WriteDone OwnedRows::answered(const RowName& name, const Row& row, const WriteDone& done) {
@@ -205,10 +204,10 @@ void OwnedRows::retry() {
   }
   if (retry_at_ != Instant::never()) retry_timer_.arm_at(retry_at_);
   for (const RowName& name : due) {
-    Row* const row = find(name);
-    if (row == nullptr) {
+    const auto row = rows_.find(name);
+    if (row == rows_.end()) {
       refused_.erase(name);
-    } else if (const Status begun = write(name, *row, {}); !begun.ok()) {
+    } else if (const Status begun = write(name, row->second, {}); !begun.ok()) {
       refuse(name, begun);
     }
   }
@@ -223,14 +222,14 @@ std::string OwnedRows::trouble() const {
 
 // --- rows of an earlier run, and what other programs do
 
-OwnedRows::Row* OwnedRows::adopt(const Record& owner) {
-  const RowName name = name_of(owner.key());
-  if (name.key.empty() || page_.contains(owner.key()) || own_deletes_.contains(owner.key(), scheduler_.now())) return nullptr;
-  const bool is_new = !rows_.contains(name);
-  Row& row = rows_[name];
+const OwnedRows::Row* OwnedRows::adopt(std::string_view owner, const Fields& fields) {
+  const RowName name = name_of(owner);
+  if (name.key.empty() || page_.contains(owner) || own_deletes_.contains(owner, scheduler_.now())) return nullptr;
+  const auto [place, is_new] = rows_.try_emplace(name);
+  Row& row = place->second;
   if (row.here) return &row;
-  row.source = owner.fields().find(kSourceField).value_or("");
-  row.fields = owner.fields().find(kFieldsField).value_or("");
+  row.source = fields.find(kSourceField).value_or("");
+  row.fields = fields.find(kFieldsField).value_or("");
   row.stored = true;
   if (is_new && options_.again) options_.again(name);
   return &row;
@@ -244,7 +243,7 @@ void OwnedRows::adopt(const std::string& cursor, std::function<void(const Status
                        : page_.is_void() ? Status{StatusCode::Unavailable, "the rows changed while they were read"}
                                          : Status{};
     if (end.ok()) {
-      for (const Record& owner : page->rows) adopt(owner);
+      for (const Record& owner : page->rows) adopt(owner.key(), owner.fields());
     }
     page_.end();
     end.ok() && !page->next.empty() ? adopt(page->next, done) : done(end);
@@ -258,7 +257,7 @@ Status OwnedRows::owner_taken(std::string_view key) {
   if (found == rows_.end()) return {};
   const auto& [name, row] = *found;
   if (row.here) {
-    return row.stored && !row.leaving ? store_.write(options_.owners, Change{ChangeOp::Set, owner_record(name, row)}) : Status{};
+    return row.stored && !row.leaving ? send(options_.owners, Change{ChangeOp::Set, owner_record(name, row)}, {}, true) : Status{};
   }
   found->second.stored = false;
   forget(found);

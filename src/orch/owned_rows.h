@@ -103,16 +103,16 @@ class OwnedRows {
   void start_check();
   /// Finds the rows of an earlier run by the table of owners. 'done' is called once, in a later turn.
   void adopt(std::function<void(const Status&)> done) { adopt({}, std::move(done)); }
-  /// The row that this record of the table of owners names. Null if it names none, or one that this process has deleted.
-  Row* adopt(const Record& owner);
-  /// The consumer of the table of owners takes the Delete of a record: stores it again if its row is of this process.
+  /// The consumer of the table of owners takes the Set of a record: returns its row. Null if there is none, or this process has deleted it.
+  const Row* adopt(std::string_view owner, const Fields& fields);
+  /// It takes the Delete of a record: stores it again if its row is of this process.
   Status owner_taken(std::string_view key);
   /// The consumer of a table without owners takes this change of the row. 'is_ours': the row names us as its owner.
   void taken(const RowName& name, const Change& change, bool is_ours);
   /// The store has lost all rows.
   void rows_were_lost();
 
-  Row* find(const RowName& name);
+  const Row* find(const RowName& name) const;
   const std::map<RowName, Row>& rows() const noexcept { return rows_; }
   /// Rows that were written again, because another program had changed or deleted them or the store had lost them; the newest one that was
   /// compared, for people.

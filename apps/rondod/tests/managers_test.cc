@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "managers/managed_book.h"
+#include "managers/managed_rows.h"
 #include "managers/managers.h"
 #include "rondod/configuration/config.h"
 #include "rondod/tests/rondod_kit.h"
