@@ -91,7 +91,7 @@ Status HopSets::write(std::uint32_t set) {
   const std::vector<Field> fields = fields_of(one);
   if (one.changed) {  // The row may have further fields.
     if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
-    own_deletes_.note(one.name, now_);
+    reports_.note_delete(one.name, now_);
   }
   const Change change = Change::set(one.name, std::span<const Field>{fields});
   if (Status status = store_.write(table_, change, ended(one.name)); !status.ok()) return status;
@@ -125,7 +125,7 @@ Status HopSets::delete_unused() {
     Set& one = sets_[set];
     if (one.references == 0 && one.written) {
       if (Status status = store_.write(table_, Change::remove(one.name), ended(one.name)); !status.ok()) return status;
-      own_deletes_.note(one.name, now_);
+      reports_.note_delete(one.name, now_);
       --rows_;
       one.written = one.lost = one.changed = false;
     }
@@ -161,7 +161,7 @@ bool HopSets::is_as_written(const Set& set, const Fields& fields) {
 }
 
 void HopSets::read(const Record& row) {
-  if (!has_row(row.key()) && page_.contains(row.key())) return;
+  if (!has_row(row.key()) && reports_.is_changed(row.key())) return;
   const bool is_new = !by_name_.contains(row.key());
   const std::uint32_t set = find_or_add_name(row.key());
   Set& known = sets_[set];
@@ -187,31 +187,19 @@ void HopSets::read(const Record& row) {
 
 void HopSets::end_reading() {
   reads_ = false;
-  own_deletes_.forget_old(now_);
   for (std::uint32_t set = 0; set < sets_.limit(); ++set) {
     if (sets_[set].written && sets_[set].reading != reading_) differs(set, false);
   }
 }
 
-bool HopSets::taken(const Change& change) {
-  if (removed_ && change.op() == ChangeOp::Set && change.key() == *removed_) removed_.reset();
-  settle_removed();
-  if (change.op() == ChangeOp::Delete) {
-    if (own_deletes_.take(change.key(), now_)) return has_repairs();
-    page_.note(change.key());
-    removed_ = change.key();
-  } else if (const auto known = by_name_.find(change.key()); known != by_name_.end()) {
-    const Set& set = sets_[known->second];
-    if (set.written && !is_as_written(set, change.fields())) differs(known->second, true);
-  }
-  return has_repairs();
+void HopSets::taken(const Change& change) {
+  const auto known = by_name_.find(change.key());
+  if (known == by_name_.end() || !sets_[known->second].written) return;
+  if (!is_as_written(sets_[known->second], change.fields())) differs(known->second, true);
 }
 
-/// A Delete that was not followed by a Set: was the row ours?
-void HopSets::settle_removed() {
-  if (!removed_) return;
-  if (const auto known = by_name_.find(*removed_); known != by_name_.end() && sets_[known->second].written) differs(known->second, false);
-  removed_.reset();
+void HopSets::removed(std::string_view name) {
+  if (has_row(name)) differs(by_name_.find(name)->second, false);
 }
 
 void HopSets::differs(std::uint32_t set, bool changed) {
@@ -222,7 +210,6 @@ void HopSets::differs(std::uint32_t set, bool changed) {
 }
 
 Status HopSets::repair() {
-  settle_removed();
   for (; !repairs_.empty(); repairs_.pop_back()) {
     const std::uint32_t set = repairs_.back();
     if (!sets_[set].lost) continue;  // A route has had it written, or it is gone.

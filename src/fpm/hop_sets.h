@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "base/slab.h"
-#include "orch/own_deletes.h"
-#include "orch/page_changes.h"
+#include "orch/late_reports.h"
 #include "rondo/base/status.h"
 #include "rondo/dataplane/ip.h"
 #include "rondo/store/store.h"
@@ -38,10 +37,10 @@ class HopSets {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
-  /// 'table' must be declared in 'store', which must outlive the sets, as must 'page'. 'on_refused' is called for each write that the store
-  /// refuses after it accepted it.
-  HopSets(Store& store, std::string_view table, PageChanges& page, std::function<void(const Status& why)> on_refused)
-      : store_(store), table_(table), page_(page), on_refused_(std::move(on_refused)), ends_(std::make_shared<Ends>(Ends{this})) {}
+  /// 'table' must be declared in 'store', which must outlive the sets, as must 'reports'. 'on_refused' is called for each write that the
+  /// store refuses after it accepted it.
+  HopSets(Store& store, std::string_view table, LateReports& reports, std::function<void(const Status& why)> on_refused)
+      : store_(store), table_(table), reports_(reports), on_refused_(std::move(on_refused)), ends_(std::make_shared<Ends>(Ends{this})) {}
   ~HopSets() { ends_->sets = nullptr; }
   HopSets(const HopSets&) = delete;
   HopSets& operator=(const HopSets&) = delete;
@@ -66,9 +65,11 @@ class HopSets {
   void read(const Record& row);
   /// Finds rows that are missing. O(sets).
   void end_reading();
-  /// The consumer of the table takes this change. Returns whether repair() has something to do.
-  bool taken(const Change& change);
-  bool has_repairs() const noexcept { return !repairs_.empty() || removed_; }
+  /// The consumer of the table takes this Set.
+  void taken(const Change& change);
+  /// Another program has deleted the row.
+  void removed(std::string_view name);
+  bool has_repairs() const noexcept { return !repairs_.empty(); }
   /// Writes rows that are not as they were written. Stops at the first error of Store::write(), which it returns.
   Status repair();
   bool has_refused() const noexcept { return !refused_.empty() || refused_deletes_; }
@@ -123,13 +124,12 @@ class HopSets {
   static std::vector<Field> fields_of(const Set& set);
   static bool is_as_written(const Set& set, const Fields& fields);
   void differs(std::uint32_t set, bool changed);
-  void settle_removed();
   WriteDone ended(const std::string& name);
   void refuse(const std::string& name, const Status& why);
 
   Store& store_;
   const std::string table_;
-  PageChanges& page_;
+  LateReports& reports_;
   const std::function<void(const Status&)> on_refused_;
   std::shared_ptr<Ends> ends_;  // The store's answers may come after the end of this object.
   Slab<Set> sets_;
@@ -138,8 +138,6 @@ class HopSets {
   std::vector<std::uint32_t> repairs_;  // Sets that are lost, and must be written without a route that asks for it.
   std::vector<std::string> refused_;    // Names of rows whose write was refused.
   bool refused_deletes_ = false;        // Of names that are not known any more.
-  std::optional<std::string> removed_;  // See RouteBook.
-  OwnDeletes own_deletes_;
   Instant now_;
   std::uint8_t reading_ = 0;
   bool reads_ = false;

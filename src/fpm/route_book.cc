@@ -35,7 +35,7 @@ RouteBook::RouteBook(Store& store, BookOptions options)
     : store_(store),
       options_(std::move(options)),
       vrfs_(options_.table, options_.vrf_name),
-      sets_(store, options_.groups, page_, [this](const Status& why) { note_refusal(why); }),
+      sets_(store, options_.groups, reports_, [this](const Status& why) { note_refusal(why); }),
       members_(options_.members_max),
       lists_(options_.nexthops_max, members_),
       hears_ends_(!store.applies_at_once(options_.routes)),
@@ -70,7 +70,7 @@ void RouteBook::devices_changed() {
 
 void RouteBook::rows_were_lost() {
   ++losses_;
-  page_.note_all();
+  reports_.note_all_changed();
   sets_.rows_were_lost();
   others_.clear();
   examined_ = 0;
@@ -369,7 +369,7 @@ Status RouteBook::set_row(std::uint32_t place, const Target& target) {
   if (route.source != Sources::kNone || (route.written_source != Sources::kNone && !route.differs)) fields[count++] = {"prefsrc", source};
   if (route.differs) {
     if (Status status = store_.write(options_.routes, Change::remove(key), set_ended(place)); !status.ok()) return status;
-    own_deletes_.note(key, now_);
+    reports_.note_delete(key, now_);
   }
   const Change change = Change::set(key, std::span<const Field>{fields}.first(count));
   if (Status status = store_.write(options_.routes, change, set_ended(place)); !status.ok()) return status;
@@ -393,8 +393,7 @@ Status RouteBook::delete_row(std::uint32_t place) {
   if (route.written == HopSets::kNone) return {};
   const std::string key = key_of(route);
   if (Status status = store_.write(options_.routes, Change::remove(key), delete_ended(key)); !status.ok()) return status;
-  own_deletes_.note(key, now_);
-  page_.note(key);
+  reports_.note_delete(key, now_);
   ++figures_.deleted;
   sets_.release(route.written);
   route.written = HopSets::kNone;
@@ -487,7 +486,7 @@ bool RouteBook::count_absent(std::size_t most, const IsProgrammed& is_programmed
 }
 
 RouteBook::Written RouteBook::write(std::size_t most) {
-  settle_removed();
+  settle_removed(nullptr);
   judge(most);
   retry_refused(most);
   examine(most);

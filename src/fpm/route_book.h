@@ -15,7 +15,7 @@
 // A row of FPM must stay as the book wrote it. Three sources report a difference: the changes that the consumers of the tables take
 // (route_taken, group_taken), a reading of all rows (row_reader.h), and a write that the store refuses after it accepted it. A row that
 // differs is deleted and written again, in one step for its consumer. A reading arrives later than it was made: of a row that was written
-// since the reading began, or that changed otherwise while its page was on its way (page_changes.h), it says nothing.
+// since the reading began, or that changed otherwise while its page was on its way (late_reports.h), it says nothing.
 //
 // Cost: O(1) for a route, and O(log(other rows)) for its first row if there are others. Threads: one.
 #pragma once
@@ -43,8 +43,7 @@
 #include "fpm/sources.h"
 #include "fpm/vrf_slots.h"
 #include "fpm/write_order.h"
-#include "orch/own_deletes.h"
-#include "orch/page_changes.h"
+#include "orch/late_reports.h"
 
 namespace rondo::fpm {
 
@@ -131,10 +130,10 @@ class RouteBook {
   /// The tables cannot be read: nothing is known of an earlier run.
   void give_up_reading() { sets_.give_up_reading(); }
   /// Called when a page of rows is asked for, and when all its rows were given to read_group() or read_route().
-  void begin_page() { page_.begin(); }
-  void end_page() { page_.end(); }
+  void begin_page() { reports_.begin_page(); }
+  void end_page() { reports_.end_page(); }
   /// What has changed meanwhile is not known row by row: the page must not be read, and the reading begins again.
-  bool is_page_void() const noexcept { return page_.is_void(); }
+  bool is_page_void() const noexcept { return reports_.is_page_void(); }
   void read_group(const Record& row);
   void read_route(const Record& row);
   void end_reading();
@@ -159,7 +158,8 @@ class RouteBook {
   };
   Written write(std::size_t most);
   bool has_unwritten() const noexcept {
-    return !order_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit() || is_judging() || removed_ || sets_.has_repairs();
+    return !order_.empty() || examined_ < routes_.limit() || retried_ < routes_.limit() || is_judging() || reports_.has_removed() ||
+           sets_.has_repairs();
   }
 
   /// Begins the removal of stale routes, without those of silent protocols unless 'all': write() removes them step by step until
@@ -286,7 +286,8 @@ class RouteBook {
   void repair(std::uint32_t place);
   bool note_other(std::string_view key);
   void forget_other(std::string_view key);
-  void settle_removed();
+  bool settle_removed(const Change* next);
+  bool delete_taken(std::string_view key);
   bool is_judging() const noexcept { return judged_ < routes_.limit() || judges_others_; }
   void judge(std::size_t most);
   void judge_others(std::size_t most);
@@ -302,7 +303,7 @@ class RouteBook {
   Store& store_;
   const BookOptions options_;
   VrfSlots vrfs_;
-  PageChanges page_;
+  LateReports reports_;
   HopSets sets_;
   Slab<Route> routes_;
   RowIndex by_prefix_;
@@ -335,9 +336,7 @@ class RouteBook {
   bool refused_deletes_ = false;                             // The store refused a Delete whose key the book does not know any more.
   std::map<std::string, std::uint8_t, std::less<>> others_;  // Keys of rows that FPM did not write; the newest reading that found each.
   std::size_t others_unknown_ = 0;
-  std::set<std::uint32_t> conflicts_;   // Routes that have no row because of one of these.
-  std::optional<std::string> removed_;  // The key of a Delete that was taken last: a Set of the key may follow.
-  OwnDeletes own_deletes_;
+  std::set<std::uint32_t> conflicts_;  // Routes that have no row because of one of these.
   std::uint8_t reading_ = 0;
   std::uint32_t judged_ = UINT32_MAX;  // The walk that finds rows which the last reading did not find.
   std::string judged_other_;           // The same for the other rows: the next key.

@@ -81,7 +81,7 @@ void RouteBook::read_route(const Record& row) {
   const std::string_view group = row.fields().find("nexthop_group").value_or("");
   const std::uint32_t place = find_key(row.key());
   if (place == RowIndex::kNone || routes_[place].written == HopSets::kNone) {
-    if (page_.contains(row.key())) return;
+    if (reports_.is_changed(row.key())) return;
     if (group.starts_with(kOwned)) return adopt(row, group);
     if (!note_other(row.key())) ++others_unknown_;
     return;
@@ -95,7 +95,7 @@ void RouteBook::end_reading() {
   judged_ = 0;
   judges_others_ = true;
   judged_other_.clear();
-  own_deletes_.forget_old(now_);
+  reports_.forget_old(now_);
   sets_.end_reading();
 }
 
@@ -164,35 +164,48 @@ void RouteBook::judge_others(std::size_t most) {
 // --- changes that the consumers take
 
 bool RouteBook::route_taken(const Change& change) {
-  const bool was_removed = removed_.has_value();
-  if (was_removed && change.op() == ChangeOp::Set && change.key() == *removed_) removed_.reset();
-  settle_removed();
-  if (change.op() == ChangeOp::Delete) {
-    if (!others_.contains(change.key()) && own_deletes_.take(change.key(), now_)) return was_removed;
-    page_.note(change.key());
-    removed_ = change.key();
-    return true;
-  }
+  const bool was_removed = settle_removed(&change);
+  if (change.op() == ChangeOp::Delete) return delete_taken(change.key()) || was_removed;
   const Kind kind = kind_of(change.fields());
   if (kind == Kind::Ours) return was_removed;
   const std::uint32_t place = find_key(change.key());
   if (place != RowIndex::kNone && routes_[place].written != HopSets::kNone) {
     repair(place);
   } else if (kind == Kind::Other) {
-    page_.note(change.key());
+    reports_.note_change(change.key());
     note_other(change.key());
   }
   return true;
 }
 
-bool RouteBook::group_taken(const Change& change) { return change.key().starts_with(kOwned) && sets_.taken(change); }
+bool RouteBook::group_taken(const Change& change) {
+  if (!change.key().starts_with(kOwned)) return false;
+  const bool was_removed = settle_removed(&change);
+  if (change.op() == ChangeOp::Delete) return delete_taken(change.key()) || was_removed;
+  sets_.taken(change);
+  return was_removed || sets_.has_repairs();
+}
 
-void RouteBook::settle_removed() {
-  if (!removed_) return;
-  const std::string key = *std::exchange(removed_, std::nullopt);
-  if (others_.contains(key)) return forget_other(key);
-  const std::uint32_t place = find_key(key);
-  if (place != RowIndex::kNone) repair(place);
+/// Returns whether another program has deleted the row.
+bool RouteBook::delete_taken(std::string_view key) {
+  if (!others_.contains(key) && reports_.take_delete(key, now_)) return false;
+  reports_.note_removed(key);
+  return true;
+}
+
+/// A Delete that was not followed by a Set: was the row ours? Returns whether there was one.
+bool RouteBook::settle_removed(const Change* next) {
+  const bool was_removed = reports_.has_removed();
+  const std::optional<std::string> key = reports_.take_removed(next);
+  if (!key) return was_removed;
+  if (key->starts_with(kOwned)) {
+    sets_.removed(*key);
+  } else if (others_.contains(*key)) {
+    forget_other(*key);
+  } else if (const std::uint32_t place = find_key(*key); place != RowIndex::kNone) {
+    repair(place);
+  }
+  return was_removed;
 }
 
 /// The row is not as it was written. A row of a session that has ended is written again when zebra sends its route.

@@ -105,7 +105,7 @@ Status OwnedRows::write(const RowName& name, Row& row, const WriteDone& done) {
   row.state = State::UnderWay;
   Status begun;
   if (row.leaving) {
-    if (options_.owners.empty()) note_delete(name.key);
+    if (options_.owners.empty()) reports_.note_delete(name.key, scheduler_.now());
     begun = send(name.table, Change::remove(name.key), answered(name, row, done), bool{done});
   } else if (options_.owners.empty() || row.stored) {
     begun = write_row(name, row, done);
@@ -167,16 +167,11 @@ void OwnedRows::ended(const RowName& name, std::uint64_t number, const Status& s
 void OwnedRows::forget(Rows::iterator row) {
   const RowName name = row->first;
   if (row->second.stored) {
-    note_delete(owner_key(name));
+    reports_.note_delete(owner_key(name), scheduler_.now());
     static_cast<void>(store_.write(options_.owners, Change::remove(owner_key(name))));  // If it is lost, the next start deletes it.
   }
   rows_.erase(row);
   if (options_.freed) options_.freed(name);
-}
-
-void OwnedRows::note_delete(const std::string& key) {
-  page_.note(key);
-  own_deletes_.note(key, scheduler_.now());
 }
 
 // --- what the store refused
@@ -224,7 +219,7 @@ std::string OwnedRows::trouble() const {
 
 const OwnedRows::Row* OwnedRows::adopt(std::string_view owner, const Fields& fields) {
   const RowName name = name_of(owner);
-  if (name.key.empty() || page_.contains(owner) || own_deletes_.contains(owner, scheduler_.now())) return nullptr;
+  if (name.key.empty() || reports_.is_changed(owner) || reports_.awaits_delete(owner, scheduler_.now())) return nullptr;
   const auto [place, is_new] = rows_.try_emplace(name);
   Row& row = place->second;
   if (row.here) return &row;
@@ -236,23 +231,23 @@ const OwnedRows::Row* OwnedRows::adopt(std::string_view owner, const Fields& fie
 }
 
 void OwnedRows::adopt(const std::string& cursor, std::function<void(const Status&)> done) {
-  page_.begin();
+  reports_.begin_page();
   const auto read = [this, done = std::move(done), life = std::weak_ptr{life_}](const Result<RowPage>& page) {
     if (life.expired()) return;
-    const Status end = !page             ? page.error()
-                       : page_.is_void() ? Status{StatusCode::Unavailable, "the rows changed while they were read"}
-                                         : Status{};
+    const Status end = !page                     ? page.error()
+                       : reports_.is_page_void() ? Status{StatusCode::Unavailable, "the rows changed while they were read"}
+                                                 : Status{};
     if (end.ok()) {
       for (const Record& owner : page->rows) adopt(owner.key(), owner.fields());
     }
-    page_.end();
+    reports_.end_page();
     end.ok() && !page->next.empty() ? adopt(page->next, done) : done(end);
   };
   store_.scan_written(options_.owners, cursor, kPage, read);
 }
 
 Status OwnedRows::owner_taken(std::string_view key) {
-  if (own_deletes_.take(key, scheduler_.now())) return {};
+  if (reports_.take_delete(key, scheduler_.now())) return {};
   const auto found = rows_.find(name_of(key));
   if (found == rows_.end()) return {};
   const auto& [name, row] = *found;
@@ -267,12 +262,12 @@ Status OwnedRows::owner_taken(std::string_view key) {
 void OwnedRows::taken(const RowName& name, const Change& change, bool is_ours) {
   const auto found = rows_.find(name);
   if (change.op() == ChangeOp::Delete) {
-    if (own_deletes_.take(name.key, scheduler_.now()) || found == rows_.end() || found->second.leaving) return;
+    if (reports_.take_delete(name.key, scheduler_.now()) || found == rows_.end() || found->second.leaving) return;
     rows_.erase(found);
   } else if (!is_ours) {
     if (found == rows_.end()) return;
     rows_.erase(found);
-  } else if (own_deletes_.contains(name.key, scheduler_.now())) {
+  } else if (reports_.awaits_delete(name.key, scheduler_.now())) {
     return;  // The Set is older than the Delete that follows.
   } else {
     Row& row = found == rows_.end() ? rows_[name] : found->second;
@@ -298,7 +293,7 @@ void OwnedRows::start_check() {
 }
 
 void OwnedRows::check() {
-  own_deletes_.forget_old(scheduler_.now());
+  reports_.forget_old(scheduler_.now());
   if (unanswered_ == 0) {  // A slow store gets no second page.
     for (Look& look : std::exchange(differ_, {})) read(std::move(look));
     const std::size_t rows_max = options_.owners.empty() ? kPage : kPage / 2;

@@ -5,7 +5,7 @@
 // Owner: either each row names its owner itself, and the user reports what the consumer of the table takes (taken()). Or a table of owners
 // has a record for each row. That record is stored before the row is written and deleted after the row, so a killed process leaves no row
 // without its owner. A row of another program is never taken for ours: of what arrives later than it was read, whatever this process has
-// deleted meanwhile is ignored (page_changes.h, own_deletes.h).
+// deleted meanwhile is ignored (late_reports.h).
 //
 // Comparison: reads the written rows back, a page at a time. A row must differ in two reads, kSecondRead apart, because its consumer may
 // have yet to apply it at the first one. Bound: of N rows and records each is read once in (N / kPage + 1) * kPeriod; pages follow each
@@ -23,8 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "orch/own_deletes.h"
-#include "orch/page_changes.h"
+#include "orch/late_reports.h"
 #include "rondo/sched/priority.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
@@ -149,7 +148,6 @@ class OwnedRows {
   void ended(const RowName& name, std::uint64_t number, const Status& status, const WriteDone& done);
   void owner_stored(const RowName& name, std::uint64_t number, const WriteDone& done);
   void forget(Rows::iterator row);
-  void note_delete(const std::string& key);
   void refuse(const RowName& name, const Status& why);
   void retry();
   void adopt(const std::string& cursor, std::function<void(const Status&)> done);
@@ -165,8 +163,7 @@ class OwnedRows {
   const OwnedRowsOptions options_;
   Rows rows_;
   std::map<RowName, Refused> refused_;
-  PageChanges page_;
-  OwnDeletes own_deletes_;
+  LateReports reports_;
   std::uint64_t writes_ = 0;
   std::uint64_t refused_count_ = 0;
   std::uint64_t repaired_ = 0;
