@@ -195,9 +195,9 @@ bool RouteBook::delete_taken(std::string_view key) {
 
 /// A Delete that was not followed by a Set: was the row ours? Returns whether there was one.
 bool RouteBook::settle_removed(const Change* next) {
-  const bool was_removed = reports_.has_removed();
+  if (!reports_.has_removed()) return false;
   const std::optional<std::string> key = reports_.take_removed(next);
-  if (!key) return was_removed;
+  if (!key) return true;
   if (key->starts_with(kOwned)) {
     sets_.removed(*key);
   } else if (others_.contains(*key)) {
@@ -205,7 +205,7 @@ bool RouteBook::settle_removed(const Change* next) {
   } else if (const std::uint32_t place = find_key(*key); place != RowIndex::kNone) {
     repair(place);
   }
-  return was_removed;
+  return true;
 }
 
 /// The row is not as it was written. A row of a session that has ended is written again when zebra sends its route.

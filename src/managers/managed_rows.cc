@@ -15,12 +15,6 @@ namespace {
 constexpr Duration kLook = 20ms;
 /// The same while the safety stop holds a deletion.
 constexpr Duration kLookHeld = 1s;
-
-/// The row whose owner has this key.
-Target target_of(std::string_view key) {
-  const std::size_t colon = key.find(':');
-  return colon == std::string_view::npos ? Target{} : Target{std::string{key.substr(0, colon)}, std::string{key.substr(colon + 1)}};
-}
 }  // namespace
 
 ManagedRows::ManagedRows(Runtime& runtime, std::vector<std::string> tables, ManagersOptions options)
@@ -34,10 +28,10 @@ ManagedRows::ManagedRows(Runtime& runtime, std::vector<std::string> tables, Mana
   provide(kManagedRead, [this](std::string_view) { return managed_read_; });
   provide(kConfigRead, [this](std::string_view) { return config_read_; });
   provide(kMayDelete, [this](std::string_view) { return may_delete_; });
-  provide(kManagedFree, [this](std::string_view target) { return rows_.find(target_of(target)) == nullptr; });
-  provide(kMade, [this](std::string_view target) { return rows_.find(target_of(target)) != nullptr; });
-  runtime.explain(kMade, [](std::string_view target) {
-    const Target row = target_of(target);
+  provide(kManagedFree, [this](std::string_view target) { return rows_.find(rows_.name_of(target)) == nullptr; });
+  provide(kMade, [this](std::string_view target) { return rows_.find(rows_.name_of(target)) != nullptr; });
+  runtime.explain(kMade, [this](std::string_view target) {
+    const Target row = rows_.name_of(target);
     return FactOrigin{row.table, row.key, ""};
   });
   runtime.explain(kManagedRead, [](std::string_view) { return FactOrigin{"", "", "MANAGED_ROWS has not been read yet"}; });
@@ -47,7 +41,7 @@ ManagedRows::ManagedRows(Runtime& runtime, std::vector<std::string> tables, Mana
         "", "", config_read_ ? "the safety stop holds it: `rondo health` has the numbers" : "CONFIG_DB has not been read completely yet"};
   });
   runtime.explain(kManagedFree, [this](std::string_view target) {
-    const OwnedRows::Row* const row = rows_.find(target_of(target));
+    const OwnedRows::Row* const row = rows_.find(rows_.name_of(target));
     return FactOrigin{"", "", row == nullptr ? "" : std::string{target} + " is made from " + row->source};
   });
 }
@@ -100,7 +94,7 @@ bool ManagedRows::may_delete() const {
 
 /// A row of an earlier process whose source is gone is deleted.
 Outcome ManagedRows::set(std::string_view key, const Fields& fields) {
-  const Target target = target_of(key);
+  const Target target = rows_.name_of(key);
   if (fields.find(kSourceField).value_or("").empty() || target.key.empty()) {
     return Outcome::reject({StatusCode::InvalidArgument, "is not a row that a manager wrote"});
   }
@@ -128,7 +122,7 @@ OwnedRowsOptions ManagedRows::row_options() {
       .priority = kManagers,
       .freed =
           [this](const Target& target) {
-            announce({kManagedFree, fact_key(target)});
+            announce({kManagedFree, rows_.owner_key(target)});
           },
       .owners = std::string{kManagedTable},
       .separator = ':',

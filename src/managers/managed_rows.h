@@ -28,7 +28,6 @@ inline constexpr std::string_view kManagedTable = "MANAGED_ROWS";
 
 /// A row of APPL_DB.
 using Target = RowName;
-inline std::string fact_key(const Target& target) { return target.table + ":" + target.key; }
 
 struct ManagersOptions {
   /// False as long as another process may have the tables of APPL_DB; the managers wait for it. Empty: they begin immediately.

@@ -24,7 +24,7 @@ WriteDone Manager::settles(std::function<Outcome()> then) {
 
 Outcome Manager::put(const std::string& source, const Target& target, std::span<const Field> fields, std::function<Outcome()> then) {
   const OwnedRows::Row* const row = rows_.rows().find(target);
-  if (row != nullptr && (row->leaving || row->source != source)) return Outcome::wait_for({kManagedFree, fact_key(target)});
+  if (row != nullptr && (row->leaving || row->source != source)) return Outcome::wait_for({kManagedFree, rows_.rows().owner_key(target)});
   const Status begun = rows_.rows().put(target, source, Record::make(target.key, fields), settles(std::move(then)));
   return begun.ok() ? Outcome::staged() : refused(begun);
 }
@@ -40,7 +40,7 @@ void Manager::explain_made(std::string_view table, std::function<std::optional<T
         if (made.plane == PlaneState::Installed) return {made.plane, note, {}};
         // A row that its consumer has refused for its fields, or has not taken yet, has no state.
         const PlaneState refused = made.state == WhyLink::State::Rejected ? PlaneState::Refused : PlaneState::Pending;
-        return {made.plane == PlaneState::Unknown ? refused : made.plane, note, {{kMade, fact_key(*target)}}};
+        return {made.plane == PlaneState::Unknown ? refused : made.plane, note, {{kMade, rows_.rows().owner_key(*target)}}};
       });
 }
 

@@ -21,6 +21,15 @@ constexpr std::string_view kDataPlaneSource = "data plane";
 constexpr std::array kTables{kStatePorts, kStateLags, kStateLagMembers, kStateVlans,      kStateVlanMembers,
                              kStateFdb,   kStateVrfs, kStateVrfObjects, kStateInterfaces, kStateNeighbors};
 
+/// The tables of APPL_DB, and those of STATE_DB that show their rows.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kSources{{{"PORT_TABLE", kStatePorts},
+                                                                                 {"INTF_TABLE", kStateInterfaces},
+                                                                                 {"VRF_TABLE", kStateVrfs},
+                                                                                 {"LAG_TABLE", kStateLags},
+                                                                                 {"LAG_MEMBER_TABLE", kStateLagMembers},
+                                                                                 {"VLAN_TABLE", kStateVlans},
+                                                                                 {"VLAN_MEMBER_TABLE", kStateVlanMembers}}};
+
 /// "swp1:10.0.0.1/24" of APPL_DB is "swp1|10.0.0.1/24" here. Names of ports have no colon.
 std::string exchange_first(std::string_view key, char from, char to) {
   std::string text{key};
@@ -85,53 +94,26 @@ Status StateRows::declare() {
 }
 
 Status StateRows::follow() {
-  auto ports = runtime_.tap("PORT_TABLE", [this](const RowEvent& event) {
-    if (is_end(event.what)) note(kStatePorts, std::string{event.key});
-  });
-  if (!ports) return ports.error();
-  port_rows_ = std::move(*ports);
-  auto interfaces = runtime_.tap("INTF_TABLE", [this](const RowEvent& event) {
-    if (!is_end(event.what)) return;
-    const std::string key = exchange_first(event.key, ':', '|');
-    if (event.what == RowEvent::What::Done && event.op == ChangeOp::Delete) {
-      interfaces_.erase(key);
-    } else {
-      interfaces_.insert(key);
-    }
-    note(kStateInterfaces, key);
-  });
-  if (!interfaces) return interfaces.error();
-  interface_rows_ = std::move(*interfaces);
-  auto vrfs = runtime_.tap("VRF_TABLE", [this](const RowEvent& event) {
-    if (!is_end(event.what)) return;
-    for (const std::string_view table : {kStateVrfs, kStateVrfObjects}) note(table, std::string{event.key});
-  });
-  if (!vrfs) return vrfs.error();
-  vrf_rows_ = std::move(*vrfs);
-  auto lags = runtime_.tap("LAG_TABLE", [this](const RowEvent& event) {
-    if (is_end(event.what)) note(kStateLags, std::string{event.key});
-  });
-  if (!lags) return lags.error();
-  lag_rows_ = std::move(*lags);
-  auto ports_of_lags = runtime_.tap("LAG_MEMBER_TABLE", [this](const RowEvent& event) {
-    if (!is_end(event.what)) return;
-    std::string key = exchange_first(event.key, ':', '|');
-    member_keys_.insert_or_assign(key.substr(key.find('|') + 1), key);
-    note(kStateLagMembers, std::move(key));
-  });
-  if (!ports_of_lags) return ports_of_lags.error();
-  lag_member_rows_ = std::move(*ports_of_lags);
-  auto vlans = runtime_.tap("VLAN_TABLE", [this](const RowEvent& event) {
-    if (is_end(event.what)) note(kStateVlans, std::string{event.key});
-  });
-  if (!vlans) return vlans.error();
-  vlan_rows_ = std::move(*vlans);
-  auto members = runtime_.tap("VLAN_MEMBER_TABLE", [this](const RowEvent& event) {
-    if (is_end(event.what)) note(kStateVlanMembers, exchange_first(event.key, ':', '|'));
-  });
-  if (!members) return members.error();
-  vlan_member_rows_ = std::move(*members);
+  for (const auto& [table, state] : kSources) {
+    auto tap = runtime_.tap(table, [this, state = state](const RowEvent& event) {
+      if (is_end(event.what)) row_changed(state, event);
+    });
+    if (!tap) return tap.error();
+    taps_.push_back(std::move(*tap));
+  }
   return {};
+}
+
+/// What the data plane has for the row of APPL_DB may have changed.
+void StateRows::row_changed(std::string_view table, const RowEvent& event) {
+  std::string key = exchange_first(event.key, ':', '|');
+  if (table == kStateInterfaces) {
+    const bool is_gone = event.what == RowEvent::What::Done && event.op == ChangeOp::Delete;
+    is_gone ? static_cast<void>(interfaces_.erase(key)) : static_cast<void>(interfaces_.insert(key));
+  }
+  if (table == kStateLagMembers) member_keys_.insert_or_assign(key.substr(key.find('|') + 1), key);
+  if (table == kStateVrfs) note(kStateVrfObjects, key);
+  note(table, std::move(key));
 }
 
 void StateRows::note(std::string_view table, std::string key) {

@@ -114,6 +114,7 @@ class StateRows final : public Source {
   StateRows(Runtime& runtime, Store& store, StateRowsOptions options);
   Status declare();
   Status follow();
+  void row_changed(std::string_view table, const RowEvent& event);
   void note(std::string_view table, std::string key);
   void note_interfaces_of(const std::string& port);
   void note_lags_of(const std::string& device);
@@ -133,13 +134,7 @@ class StateRows final : public Source {
   Runtime& runtime_;
   Store& store_;
   const StateRowsOptions options_;
-  std::unique_ptr<RowTap> port_rows_;
-  std::unique_ptr<RowTap> interface_rows_;
-  std::unique_ptr<RowTap> vrf_rows_;
-  std::unique_ptr<RowTap> lag_rows_;
-  std::unique_ptr<RowTap> lag_member_rows_;
-  std::unique_ptr<RowTap> vlan_rows_;
-  std::unique_ptr<RowTap> vlan_member_rows_;
+  std::vector<std::unique_ptr<RowTap>> taps_;
   std::map<std::string, Carrier> carriers_;         // By port.
   std::map<IfIndex, std::string> names_;            // Of the devices that exist.
   std::map<std::string, std::string> member_keys_;  // Of LAG_MEMBER_TABLE with '|', by port.

@@ -112,6 +112,9 @@ class OwnedRows {
   void rows_were_lost();
 
   const Row* find(const RowName& name) const;
+  /// The key of the row's record in the table of owners, and the row of a record: without a key if it names none of these tables.
+  std::string owner_key(const RowName& name) const { return name.table + options_.separator + name.key; }
+  RowName name_of(std::string_view owner_key) const;
   const std::map<RowName, Row>& rows() const noexcept { return rows_; }
   /// Rows that were written again, because another program had changed or deleted them or the store had lost them; the newest one that was
   /// compared, for people.
@@ -138,8 +141,6 @@ class OwnedRows {
     std::uint64_t write = 0;  // The newest one of the row when the read began.
   };
 
-  std::string owner_key(const RowName& name) const { return name.table + options_.separator + name.key; }
-  RowName name_of(std::string_view owner_key) const;  // Without a key if it names no row of these tables.
   Record owner_record(const RowName& name, const Row& row) const;
   Status send(std::string_view table, Change change, WriteDone done, bool is_users);
   Status write(const RowName& name, Row& row, const WriteDone& done);
