@@ -166,8 +166,9 @@ function(rondo_headers name)
 endfunction()
 
 # rondo_library(<folder> [HEADERS_ONLY] [COMPONENT <name>] [DEPENDS <folder>...] [PARTS <subfolder>...]): a layer, by default of rondo::rondo.
-# A part is a subfolder that belongs to another component (rondo_part).
+# A part is a subfolder that is another layer, or belongs to another component (rondo_part). The layer src/jobs/workers is rondo_jobs_workers.
 function(rondo_library folder)
+  string(REPLACE "/" "_" name ${folder})
   cmake_parse_arguments(ARG "HEADERS_ONLY" "COMPONENT" "DEPENDS;PARTS" ${ARGN})
   if(NOT ARG_COMPONENT)
     set(ARG_COMPONENT rondo)
@@ -182,12 +183,12 @@ function(rondo_library folder)
   if(NOT sources AND NOT ARG_HEADERS_ONLY)
     message(FATAL_ERROR "The layer ${folder} has no sources in ${PROJECT_SOURCE_DIR}/src/${folder}. Is the source tree complete?")
   endif()
-  rondo_objects(${folder} ${ARG_COMPONENT} SOURCES ${sources} DEPENDS ${ARG_DEPENDS})
+  rondo_objects(${name} ${ARG_COMPONENT} SOURCES ${sources} DEPENDS ${ARG_DEPENDS})
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/rondo/${folder}/*.h)
-  rondo_headers(${folder} ${headers})
+  rondo_headers(${name} ${headers})
   # A layer's tests may use the simulation kit and replays, which lie beside the layers.
   if(tests AND RONDO_BUILD_TESTS)
-    rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim rondo_replay)
+    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay)
   endif()
 endfunction()
 

@@ -136,16 +136,15 @@ def read_layers(tree, offences):
 
 
 def layer_of(path, layers=()):
-    """The layer of a file. A room of a program is one if tools/layers.txt names it (apps/rondo/journal)."""
+    """The layer of a file. A room of a layer or of a program is one if tools/layers.txt names it (jobs/workers, apps/rondo/journal)."""
     parts = path.split("/")
     if parts[0] == "include":
         return parts[2] if len(parts) > 3 else "."
-    if parts[0] == "src":
-        return parts[1]
-    if parts[0] != "apps":
+    if parts[0] not in ("apps", "src"):
         return parts[0]
-    rooms = ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 2, -1)]
-    return next((room for room in rooms if room in layers), "/".join(parts[:2]))
+    first = 1 if parts[0] == "src" else 0
+    rooms = ["/".join(parts[first:depth]) for depth in range(len(parts) - 1, 2, -1)]
+    return next((room for room in rooms if room in layers), "/".join(parts[first:2]))
 
 
 def check_layers(tree, offences):
@@ -159,16 +158,17 @@ def check_layers(tree, offences):
             continue
         allowed = layers[layer] | ({"sim", "replay", "journal"} if is_test(path) or path in tree.test_kits else set())
         for quote, name, line in tree.includes[path]:
-            check_include(tree, offences, path, layer, line, quote, name, allowed)
+            check_include(tree, offences, path, layers, line, quote, name, allowed)
 
 
-def check_include(tree, offences, path, layer, line, quote, name, allowed):
+def check_include(tree, offences, path, layers, line, quote, name, allowed):
     if quote == "<":
         if name.startswith("rondo/"):
             offences.add(path, line, "layers", f'write "{name}": angle brackets are for other people\'s headers')
         return
     public = name.startswith("rondo/")
-    target = name.split("/")[1 if public else 0]
+    layer = layer_of(path, layers)
+    target = name.split("/")[1] if public else layer_of("src/" + name, layers)
     if tree.exists(("include/" if public else "src/") + name):
         if not public and path.startswith("include/"):
             offences.add(path, line, "layers", f"a public header may not include the private '{name}'")

@@ -5,7 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "rondo/job_commands/job_commands.h"
+#include "rondo/admin/command.h"
+#include "rondo/jobs/commands.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 

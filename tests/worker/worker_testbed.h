@@ -28,10 +28,10 @@
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/text.h"
-#include "rondo/job_commands/job_commands.h"
+#include "rondo/jobs/commands.h"
 #include "rondo/jobs/jobs.h"
+#include "rondo/jobs/workers.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/workers/workers.h"
 
 namespace rondo::jobs {
 

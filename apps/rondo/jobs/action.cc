@@ -1,4 +1,4 @@
-// `rondo job`: calls the commands of add_job_commands() (rondo/job_commands/job_commands.h) and prints their answers.
+// `rondo job`: calls the commands of add_job_commands() (rondo/jobs/commands.h) and prints their answers.
 #include <unistd.h>
 
 #include <algorithm>

@@ -19,9 +19,9 @@
 #include "job_handlers/handlers.h"
 #include "job_handlers/settings.h"
 #include "rondo/base/text.h"
-#include "rondo/job_commands/job_commands.h"
+#include "rondo/jobs/commands.h"
 #include "rondo/jobs/jobs.h"
-#include "rondo/workers/workers.h"
+#include "rondo/jobs/workers.h"
 #include "rondod/jobs/failing_jobs.h"
 
 namespace rondo::daemon {

@@ -1,0 +1,432 @@
+// The commands for jobs over a real admin socket: what `rondo call` does.
+#include "rondo/jobs/commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rondo/admin/client.h"
+#include "rondo/admin/server.h"
+#include "rondo/base/clock.h"
+#include "rondo/calendar/rfc3339.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs {
+namespace {
+
+namespace json = boost::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// A program with jobs and an admin socket on a thread of its own.
+class JobCommands : public ::testing::Test {
+ protected:
+  JobCommands() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
+    folder = ::mkdtemp(pattern.data());
+    jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
+    jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+    jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no \x1b[31mserver"}; });
+    jobs->handle_in_turn(
+        "strict", [](const JobContext&) { return Status{}; },
+        [](const Job& job, const std::function<void(const Status&)>& checked) {
+          const bool is_away = job.parameters == "away";
+          checked(job.parameters == "good" ? Status{}
+                  : is_away                ? Status{StatusCode::Unavailable, "the \x1b[31mserver is away"}
+                                           : Status{StatusCode::InvalidArgument, "it is not 'good'"});
+        });
+    jobs->handle("gate", [opened = gate.get_future().share()](const JobContext&) { return opened.wait(), Status{}; });
+    jobs->handle_async("stoppable", {.begin = [this](const AsyncRun& run) {
+                         begun.insert_or_assign(run.run(), run);
+                         run.on_stop([this, id = run.run()] {
+                           const AsyncRun stopped = begun.extract(id).mapped();
+                           stopped.end({StatusCode::Cancelled, "stopped"});
+                         });
+                       }});
+    EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
+    auto opened = AdminServer::open(runtime.scheduler(), registry, {.path = (folder / "socket").string()});
+    EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
+    server = std::move(*opened);
+    jobs->start();
+    program = std::thread([this] { runtime.run(); });
+    client = std::move(*AdminClient::connect((folder / "socket").string()));
+  }
+  ~JobCommands() override {
+    client.reset();
+    runtime.stop();
+    program.join();
+    server.reset();
+    for (const auto& [id, run] : begun) run.leave();
+    begun.clear();
+    jobs.reset();
+    std::filesystem::remove_all(folder);
+  }
+  json::object call(std::string_view command, const json::object& arguments = {}) {
+    const auto answer = client->call(command, arguments);
+    EXPECT_TRUE(answer.has_value()) << answer.error().to_string();
+    return answer.value_or(json::object{});
+  }
+  std::string error(std::string_view command, const json::object& arguments) {
+    const auto answer = client->call(command, arguments);
+    EXPECT_FALSE(answer.has_value()) << json::serialize(answer.value_or(json::object{}));
+    return answer ? std::string{} : answer.error().to_string();
+  }
+  /// The runs of a job, when 'count' of them have ended.
+  json::array ended_runs(std::string_view name, std::size_t count) {
+    for (;;) {
+      json::array runs = call("job-runs", {{"name", name}}).at("rows").as_array();
+      const auto ended =
+          static_cast<std::size_t>(std::ranges::count_if(runs, [](const json::value& run) { return !run.at("ended").is_null(); }));
+      if (ended >= count || HasFailure()) return runs;
+    }
+  }
+
+  std::filesystem::path folder;
+  std::promise<void> gate;
+  std::map<std::int64_t, AsyncRun> begun;  // Runs of "stoppable". Used by the thread of the program.
+  Runtime runtime;
+  CommandRegistry registry{"test", "1"};
+  std::unique_ptr<Jobs> jobs;
+  std::unique_ptr<AdminServer> server;
+  std::thread program;
+  std::unique_ptr<AdminClient> client;
+};
+
+TEST_F(JobCommands, AKillSaysWhatBecameOfTheRun) {
+  call("job-put", {{"definition", R"({"name":"held","handler":"gate","overlap":"serial"})"}});
+  const std::int64_t runs = call("job-trigger", {{"name", "held"}}).at("run").as_int64();
+  const std::int64_t waits = call("job-trigger", {{"name", "held"}}).at("run").as_int64();
+  const auto state = [&](std::int64_t id) {
+    const json::object answer = call("job-runs", {{"name", "held"}});
+    for (const json::value& run : answer.at("rows").as_array()) {
+      if (run.at("run").as_int64() == id) return std::string{run.at("state").as_string()};
+    }
+    return std::string{};
+  };
+  while (state(runs) != "running" && !HasFailure()) continue;
+  EXPECT_EQ(call("job-kill", {{"run", waits}}).at("stopping"), false) << "it had not begun";
+  EXPECT_EQ(call("job-kill", {{"run", runs}}).at("stopping"), true);
+  gate.set_value();
+  ended_runs("held", 2);
+  EXPECT_THAT(error("job-kill", {{"run", runs}}),
+              AllOf(HasSubstr("the run " + std::to_string(runs) + " has ended already, as killed at 20"), HasSubstr("killed by a user")));
+  EXPECT_THAT(error("job-kill", {{"run", 4711}}), HasSubstr("no run 4711"));
+}
+
+TEST_F(JobCommands, AJobIsPutTriggeredAndListedWithItsRuns) {
+  const json::object put =
+      call("job-put", {{"definition", R"({"name":"backup","handler":"ok","tags":["night"],"priority":12})"}, {"start", true}});
+  EXPECT_EQ(put.at("running"), true);
+  const std::int64_t run = call("job-trigger", {{"name", "backup"}}).at("run").as_int64();
+  const json::array runs = ended_runs("backup", 1);
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].at("run").as_int64(), run);
+  EXPECT_EQ(runs[0].at("state"), "succeeded");
+  EXPECT_EQ(runs[0].at("band"), "manual");
+  const json::array all = call("jobs").at("rows").as_array();
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].at("name"), "backup");
+  EXPECT_EQ(all[0].at("priority"), 12);
+  EXPECT_EQ(call("job", {{"name", "backup"}}).at("tags").as_array().size(), 1U);
+  EXPECT_EQ(call("job-stats").at("succeeded"), 1U);
+}
+
+/// One such row ended the answer with an error.
+TEST_F(JobCommands, ADamagedRowIsShownBesideTheOthers) {
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    for (const std::string& name : std::vector<std::string>{"a", "b", "c\xff", std::string(3'000'000, 'd'), "e"}) {
+      const std::string parameters(name == "b" ? 3'000'000 : 1, 'p');
+      ASSERT_TRUE(store->put({.name = name, .handler = "ok", .parameters = parameters}, std::nullopt).has_value());
+    }
+  }
+  const json::array all = call("jobs").at("rows").as_array();
+  ASSERT_EQ(all.size(), 5U);
+  EXPECT_EQ(all[0].at("handler"), "ok");
+  EXPECT_THAT(json::serialize(all[1]), HasSubstr("the row of this job cannot be read: table jobs, column spec: it has 3000"));
+  EXPECT_EQ(all[2].at("name"), "c\\xff");
+  EXPECT_EQ(all[3].at("name").as_string().size(), 200U);
+  EXPECT_EQ(all[4].at("handler"), "ok");
+}
+
+/// A page of the store was made in one turn, which ended the connection of a caller that read slowly.
+TEST_F(JobCommands, LargeJobsAreListedInPagesOfTheAnswer) {
+  {
+    const auto store = std::move(*make_sqlite_job_store((folder / "jobs.db").string()));
+    const std::string parameters(60'000, 'p');
+    ASSERT_TRUE(store
+                    ->atomically([&] {
+                      for (int i = 0; i < 300; ++i)
+                        static_cast<void>(store->put({.name = "j" + std::to_string(i), .handler = "ok", .parameters = parameters}, {}));
+                      return Status{};
+                    })
+                    .ok());
+  }
+  EXPECT_EQ(call("jobs").at("rows").as_array().size(), 300U);
+}
+
+TEST_F(JobCommands, AChildShowsItsParentsAndTheRunsForWhichItWaited) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok"})"}, {"start", true}});
+  const json::object child = call("job-put", {{"definition", R"({"name":"b","handler":"ok","parents":["a"]})"}, {"start", true}});
+  EXPECT_EQ(child.at("parents"), json::array{"a"});
+  EXPECT_EQ(call("job-next", {{"name", "b"}}).at("after"), json::array{"a"});
+  EXPECT_FALSE(call("job-next", {{"name", "a"}}).contains("after"));
+  const std::int64_t parent = call("job-trigger", {{"name", "a"}}).at("run").as_int64();
+  EXPECT_EQ(ended_runs("b", 1).at(0).at("parents"), json::array{parent});
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","parents":["b"]})"}}), HasSubstr("a cycle: a -> b -> a"));
+  EXPECT_THAT(error("job-remove", {{"name", "a"}}), HasSubstr("job 'a' is a parent of 'b'"));
+}
+
+TEST_F(JobCommands, AFailureIsShownWithoutItsControlCharacters) {
+  call("job-put", {{"definition", R"({"name":"bad","handler":"fail"})"}});
+  call("job-trigger", {{"name", "bad"}});
+  const json::array runs = ended_runs("bad", 1);
+  EXPECT_EQ(runs[0].at("state"), "failed");
+  EXPECT_THAT(json::serialize(runs[0].at("note")), testing::AllOf(HasSubstr("server"), testing::Not(HasSubstr("\\u001b"))));
+}
+
+TEST_F(JobCommands, AStoppedJobSaysWhyAndAStartedOneWhenItIsNextDue) {
+  call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"every 1h","note":"of the disks"})"}});
+  EXPECT_TRUE(call("job", {{"name", "hourly"}}).at("next").is_null());
+  EXPECT_TRUE(call("job-start", {{"name", "hourly"}}).at("next").is_string());
+  const json::object stopped = call("job-stop", {{"name", "hourly"}, {"note", "maintenance"}});
+  EXPECT_EQ(stopped.at("running"), false);
+  EXPECT_EQ(stopped.at("stop_note"), "maintenance");
+  EXPECT_EQ(stopped.at("note"), "of the disks");
+  // An edit knows nothing of the stop.
+  const json::object edited =
+      call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"every 2h","note":"of the disks"})"}});
+  EXPECT_EQ(edited.at("stop_note"), "maintenance");
+  const json::object started = call("job-start", {{"name", "hourly"}});
+  EXPECT_FALSE(started.contains("stop_note"));
+  EXPECT_EQ(started.at("note"), "of the disks");
+  call("job-remove", {{"name", "hourly"}});
+  EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
+}
+
+TEST_F(JobCommands, ARunThatRunsIsShownAsRunningWithItsBeginAndPlace) {
+  call("job-put", {{"definition", R"({"name":"long","handler":"gate"})"}});
+  const std::int64_t run = call("job-trigger", {{"name", "long"}}).at("run").as_int64();
+  const auto first = [this] { return call("job-runs", {{"name", "long"}}).at("rows").at(0).as_object(); };
+  while (first().at("state") != "running" && !HasFailure()) EXPECT_EQ(first().at("ended"), nullptr);
+  EXPECT_TRUE(first().at("begun").is_string());
+  EXPECT_EQ(first().at("place"), "pool fast");
+  EXPECT_EQ(first().at("attempt"), 1);
+  const json::object under_way = call("job", {{"name", "long"}}).at("under_way").at(0).as_object();
+  EXPECT_EQ(under_way.at("run"), run);
+  EXPECT_EQ(under_way.at("place"), "pool fast");
+  EXPECT_EQ(under_way.contains("percent"), false);
+  gate.set_value();
+  EXPECT_EQ(ended_runs("long", 1).at(0).at("attempt"), 1);
+  EXPECT_FALSE(call("job", {{"name", "long"}}).contains("under_way"));
+}
+
+TEST_F(JobCommands, TheNextInstantIsThatOfARunWhichIsPlannedAlready) {
+  call("job-put", {{"definition", R"({"name":"tick","handler":"ok","schedule":"every 3s"})"}, {"start", true}});
+  while (call("job-runs", {{"name", "tick"}}).at("rows").as_array().empty() && !HasFailure()) continue;
+  // The planner is 5 s ahead, so the store has an instant that is at least one period behind the next one.
+  const auto is_within_a_period = [](const json::value& next) {
+    const auto instant = calendar::parse_rfc3339(next.as_string().c_str());
+    return instant && *instant <= SystemClock{}.wall_now() + 3s;
+  };
+  EXPECT_TRUE(is_within_a_period(call("job", {{"name", "tick"}}).at("next")));
+  EXPECT_TRUE(is_within_a_period(call("jobs").at("rows").at(0).at("next")));
+}
+
+TEST_F(JobCommands, JobsAreListedByTagAndOwner) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok","tags":["night","big"],"owner":"ann"})"}});
+  call("job-put", {{"definition", R"({"name":"b","handler":"ok","tags":["night"],"owner":"bob"})"}});
+  call("job-put", {{"definition", R"({"name":"c","handler":"ok"})"}});
+  const auto names = [this](const json::object& arguments) {
+    std::string all;
+    const json::array rows = call("jobs", arguments).at("rows").as_array();
+    for (const json::value& job : rows) all += job.at("name").as_string();
+    return all;
+  };
+  EXPECT_EQ(names({}), "abc");
+  EXPECT_EQ(names({{"tag", "night"}}), "ab");
+  EXPECT_EQ(names({{"owner", "bob"}}), "b");
+  EXPECT_EQ(names({{"tag", "big"}, {"owner", "bob"}}), "");
+}
+
+TEST_F(JobCommands, ManyJobsAreListedInPages) {
+  for (int i = 0; i < 450; ++i) {
+    call("job-put", {{"definition", "{\"name\":\"j" + std::to_string(i) + "\",\"handler\":\"ok\"}"}});
+  }
+  EXPECT_EQ(call("jobs").at("rows").as_array().size(), 450U);
+}
+
+TEST_F(JobCommands, SeveralJobsArePutTogetherOrNotAtAll) {
+  const auto put = [this](const std::string& definitions, bool is_dry) {
+    return call("jobs-put", {{"definitions", definitions}, {"dry_run", is_dry}}).at("rows").as_array();
+  };
+  const std::string family =
+      R"([{"name":"child","handler":"ok","parents":["top"]},{"name":"top","handler":"ok","schedule":"every 1h","running":true}])";
+  for (const bool is_dry : {true, false}) {
+    EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
+    const json::array rows = put(family, is_dry);
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].at("name"), "child");
+    EXPECT_EQ(rows[0].at("running"), false);
+    EXPECT_EQ(rows[1].at("running"), true);
+    EXPECT_TRUE(rows[1].at("next").is_string());
+  }
+  EXPECT_EQ(put(R"([{"name":"top","handler":"ok","schedule":"every 2h"}])", false)[0].at("running"), true) << "it keeps its state";
+  EXPECT_EQ(put(R"([{"name":"top","handler":"ok","running":false}])", false)[0].at("running"), false);
+  EXPECT_THAT(error("jobs-put", {{"definitions", "{}"}}), HasSubstr("no JSON array"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", "[1]"}}), HasSubstr("entry 1: no JSON object"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok"},{"name":"y","color":1}])"}}),
+              testing::AllOf(HasSubstr("entry 2: job 'y'"), HasSubstr("color")));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok","running":1}])"}}), HasSubstr("running"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok"},{"name":"y","handler":"ok","parents":["z"]}])"}}),
+              HasSubstr("job 'y': parents: there is no job 'z'"));
+  EXPECT_EQ(call("jobs").at("rows").as_array().size(), 2U);
+}
+
+TEST_F(JobCommands, TheErrorOfAnAttemptIsShownWhileTheNextOneIsWaitedFor) {
+  call("job-put", {{"definition", R"({"name":"again","handler":"fail","retries":1,"backoff_ms":100000})"}});
+  EXPECT_FALSE(call("job", {{"name", "again"}}).contains("retried"));
+  const std::int64_t run = call("job-trigger", {{"name", "again"}}).at("run").as_int64();
+  json::object shown;
+  while (!shown.contains("retried") && !HasFailure()) shown = call("job", {{"name", "again"}});
+  const json::object one = shown.at("retried").at(0).as_object();
+  EXPECT_EQ(one.at("run").as_int64(), run);
+  const std::string note{one.at("note").as_string()};
+  EXPECT_THAT(note, testing::StartsWith("attempt 1 failed: unavailable: no \\x1b[31mserver; next attempt at 20"));
+  const json::object row = call("job-runs", {{"name", "again"}}).at("rows").at(0).as_object();
+  EXPECT_EQ(row.at("note").as_string(), note);
+  EXPECT_EQ(row.at("state").as_string(), "due");
+}
+
+TEST_F(JobCommands, AJobWithoutItsHandlerIsShownWithAWarning) {
+  call("job-put", {{"definition", R"({"name":"lost","handler":"none"})"}});
+  EXPECT_EQ(call("job", {{"name", "lost"}}).at("warning"), "this program has no handler 'none'");
+}
+
+TEST_F(JobCommands, ParametersThatAHandlerRefusesAreNotStored) {
+  const json::object bad{{"definition", R"({"name":"a","handler":"strict","parameters":"bad"})"}};
+  json::object dry = bad;
+  dry["dry_run"] = true;
+  EXPECT_EQ(error("job-put", bad), "invalid-argument: job 'a': it is not 'good'");
+  EXPECT_EQ(error("job-put", dry), "invalid-argument: job 'a': it is not 'good'");
+  EXPECT_EQ(error("jobs-put", {{"definitions", R"([{"name":"x","handler":"ok"},{"name":"a","handler":"strict"}])"}}),
+            "invalid-argument: job 'a': it is not 'good'");
+  EXPECT_TRUE(call("jobs").at("rows").as_array().empty());
+  const json::object good = call("job-put", {{"definition", R"({"name":"a","handler":"strict","parameters":"good"})"}, {"start", true}});
+  EXPECT_FALSE(good.contains("warning"));
+  EXPECT_THAT(error("job-put", bad), HasSubstr("it is not 'good'"));
+  EXPECT_EQ(call("job", {{"name", "a"}}).at("parameters"), "good");
+  call("job-stop", {{"name", "a"}, {"note", ""}});
+}
+
+TEST_F(JobCommands, ParametersThatWereNotCheckedAreAWarning) {
+  std::promise<void> is_set;
+  const Status posted = runtime.post([&] {
+    jobs->wait_for_handlers("command/", [](std::string_view) { return "no worker"; });
+    is_set.set_value();
+  });
+  ASSERT_TRUE(posted.ok());
+  is_set.get_future().wait();
+  EXPECT_EQ(call("job-put", {{"definition", R"({"name":"a","handler":"strict","parameters":"away"})"}}).at("warning"),
+            "its parameters were not checked: the \\x1b[31mserver is away");
+  const json::array rows =
+      call("jobs-put", {{"definitions", R"([{"name":"b","handler":"ok"},{"name":"c","handler":"command/x"}])"}}).at("rows").as_array();
+  EXPECT_FALSE(rows.at(0).as_object().contains("warning"));
+  EXPECT_EQ(rows.at(1).at("warning"), "no worker; its parameters were not checked");
+  EXPECT_EQ(call("job", {{"name", "c"}}).at("warning"), "no worker");
+}
+
+TEST_F(JobCommands, AConcurrencyWithoutEffectIsAWarning) {
+  const json::object put = call("job-put", {{"definition", R"({"name":"a","handler":"ok","concurrency":4})"}});
+  EXPECT_EQ(put.at("warning"), "the concurrency of 4 has no effect: the overlap is serial");
+  EXPECT_FALSE(
+      call("job-put", {{"definition", R"({"name":"a","handler":"ok","concurrency":4,"overlap":"concurrent"})"}}).contains("warning"));
+}
+
+TEST_F(JobCommands, AStepWithoutEffectIsAWarning) {
+  EXPECT_EQ(call("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"cron */90 * * * *"})"}}).at("warning"),
+            "the step 90 of the minute reaches no second value, so '*/90' is only 0");
+  EXPECT_FALSE(call("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"cron */30 * * * *"})"}}).contains("warning"));
+}
+
+TEST_F(JobCommands, WrongArgumentsAreNamed) {
+  EXPECT_THAT(error("job-put", {{"definition", "{"}}), HasSubstr("no JSON"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handlr":"ok"})"}}), HasSubstr("a job has no field 'handlr'"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","priority":64})"}}), HasSubstr("priority"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","schedule":"every 1ms"})"}}), HasSubstr("schedule"));
+  EXPECT_THAT(error("job-put", {{"definition", R"({"name":"a","handler":"ok","handler":"no"})"}}), HasSubstr("has 'handler' twice"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", R"([{"name":"a","handler":"ok","running":true,"running":false}])"}}),
+              HasSubstr("has 'running' twice"));
+  EXPECT_THAT(error("job", {{"name", "none"}}), HasSubstr("no job 'none'"));
+  EXPECT_THAT(error("job-trigger", {{"name", "none"}}), HasSubstr("no job 'none'"));
+  EXPECT_THAT(error("job-kill", {{"run", 99}}), HasSubstr("the run 99"));
+  EXPECT_THAT(error("job-runs", {{"name", "none"}, {"max", 0}}), HasSubstr("1 to 200"));
+  EXPECT_THAT(error("job-runs", {{"name", "none"}}), HasSubstr("no job 'none'"));
+}
+
+TEST_F(JobCommands, AJobThatDoesNotRunHasAWarningWhenItIsPutAndShown) {
+  const char* const why = "it does not run: it requires job-succeeded:nope, and there is no job 'nope'";
+  const json::object typo{{"definition", R"({"name":"typo","handler":"ok","requires":["job-succeeded:nope"]})"}, {"start", true}};
+  json::object dry = typo;
+  dry["dry_run"] = true;
+  EXPECT_EQ(call("job-put", dry).at("warning"), why);
+  EXPECT_EQ(call("job-put", typo).at("warning"), why);
+  EXPECT_EQ(call("job", {{"name", "typo"}}).at("warning"), why);
+
+  call("job-put", {{"definition", R"({"name":"above","handler":"ok"})"}, {"start", true}});
+  const json::object below{{"definition", R"({"name":"below","handler":"ok","parents":["above"]})"}, {"start", true}};
+  EXPECT_FALSE(call("job-put", below).contains("warning"));
+  call("job-stop", {{"name", "above"}});
+  EXPECT_EQ(call("job", {{"name", "below"}}).at("warning"), "it does not run: the job 'above' above it is stopped");
+  EXPECT_FALSE(call("job", {{"name", "above"}}).contains("warning")) << "a stopped job shows that it is stopped";
+  call("job-start", {{"name", "above"}});
+  EXPECT_FALSE(call("job", {{"name", "below"}}).contains("warning"));
+}
+
+TEST_F(JobCommands, AJobOfWhichEachRunIsStoppedByTheNextOneHasAWarning) {
+  call("job-put", {{"definition", R"({"name":"long","handler":"stoppable","overlap":"cover"})"}});
+  const auto warning = [this] {
+    const json::object shown = call("job", {{"name", "long"}});
+    return shown.contains("warning") ? std::string{shown.at("warning").as_string()} : std::string{};
+  };
+  for (std::size_t i = 0; i < 5; ++i) {  // Each trigger stops the run before it.
+    EXPECT_EQ(warning(), i < 4 ? "" : "each of its last 3 runs was stopped by the next one, so none has ended by itself");
+    call("job-trigger", {{"name", "long"}});
+    ended_runs("long", i);
+  }
+  call("job-kill", {{"run", call("job-runs", {{"name", "long"}}).at("rows").at(0).at("run")}});
+  ended_runs("long", 5);
+  EXPECT_EQ(warning(), "") << "a user has stopped the last one";
+}
+
+TEST_F(JobCommands, TheJobsWithTheirPlanAreWhatAForecastNeeds) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok"})"}});
+  call("job-remove", {{"name", "a"}});
+  call("job-put", {{"definition", R"({"name":"b","handler":"gate","schedule":"every 1s"})"}, {"start", true}});
+  json::object answer;
+  do answer = call("jobs", {{"plan", true}});
+  while (answer.at("rows").at(0).at("runs").as_array().empty() && !HasFailure());
+  const json::object& row = answer.at("rows").at(0).as_object();
+  EXPECT_EQ(row.at("id"), 2);
+  const json::object& run = row.at("runs").at(0).as_object();
+  EXPECT_EQ(run.at("band"), "ring");
+  EXPECT_EQ(run.at("due"), run.at("scheduled"));
+  EXPECT_LT(calendar::parse_rfc3339(std::string_view{run.at("scheduled").as_string()}).value(),
+            calendar::parse_rfc3339(std::string_view{row.at("next").as_string()}).value());
+  EXPECT_EQ(answer.at("window_ms"), 5000);
+  EXPECT_EQ(answer.at("grace_ms"), 10'000);
+  EXPECT_EQ(answer.at("cycle_ms"), 50);
+  EXPECT_FALSE(call("jobs").at("rows").at(0).as_object().contains("id"));
+  gate.set_value();
+}
+
+}  // namespace
+}  // namespace rondo::jobs

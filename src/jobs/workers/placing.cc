@@ -1,0 +1,250 @@
+// parts.h: gives runs to workers, and ends them.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "commands/answers.h"
+#include "jobs/workers/parts.h"
+#include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/worker_limits.h"
+#include "rondo/store/record.h"
+
+namespace rondo::jobs {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command) {
+  return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) {
+    const auto found = runs.find(run);
+    return found != runs.end() && found->second.command == command && !found->second.has_ended;
+  }));
+}
+
+/// Whether the worker can take one more run of the command.
+bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant now,
+              Duration silent) {
+  const auto offer = worker.offers.find(command);
+  return worker.orders && !worker.is_claiming && worker.trouble.empty() && offer != worker.offers.end() && worker.heard >= now + -silent &&
+         places_in_use(runs, worker) < worker.places && worker.full_until <= now &&
+         worker.unconfirmed.size() < limits::kWorkerUnconfirmed && runs_of(runs, worker, command) < offer->second;
+}
+
+}  // namespace
+
+std::string run_key(std::string_view job, WallTime scheduled) {
+  const std::uint64_t hash = hash_key(std::string{job} + ' ' + std::to_string(scheduled.nanoseconds()));
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return digits.data();
+}
+
+bool Workers::Parts::is_other_run(std::int64_t run, std::string_view key) const {
+  const std::optional<WallTime> scheduled = jobs.scheduled_of(run);
+  return !key.empty() && scheduled && run_key(jobs.live_job(run)->name, *scheduled) != key;
+}
+
+std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker) {
+  return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) { return !runs.at(run).has_ended; }));
+}
+
+void Workers::Parts::publish(const std::string& command) {
+  const std::string handler = "command/" + command;
+  jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
+                              .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
+                              .has_begun = [this](std::int64_t run) { return is_claimed(run); },
+                              .held = [this](std::int64_t run) { return held(run); },
+                              .why_no_room = [this, command] { return why_no_room(command); },
+                              .check = [this, command](const Job& job,
+                                                       std::function<void(const Status&)> done) { check(command, job, std::move(done)); }});
+  jobs.has_room(handler);
+}
+
+bool Workers::Parts::is_claimed(std::int64_t run) const {
+  const auto found = runs.find(run);
+  return found != runs.end() && was_given(run, found->second.worker) && !is_other_run(run, found->second.key);
+}
+
+bool Workers::Parts::has_room(const std::string& command) const {
+  const Instant now = runtime.scheduler().now();
+  return std::ranges::any_of(workers, [&](const auto& entry) { return can_take(runs, entry.second, command, now, options.silent); });
+}
+
+std::string Workers::Parts::held(std::int64_t run) const {
+  const Instant now = runtime.scheduler().now();
+  const std::string worker = jobs.worker_of(run);
+  if (now >= settled || worker.empty() || came.contains(worker)) return {};
+  const std::int64_t until = (runtime.clock().wall_now() + (settled - now)).nanoseconds() / kSecond + 1;
+  const std::string of = worker == kUnknownWorker ? "each worker reports" : "worker '" + worker + "' reports";
+  return "waits until " + of + " whether it has run " + std::to_string(run) + ", at most until " +
+         calendar::format_rfc3339(WallTime::from_nanoseconds(until * kSecond));
+}
+
+void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
+  if (const auto known = runs.find(run.run()); known != runs.end()) {
+    const PlacedRun& placed = known->second;
+    const bool is_old = placed.has_ended && placed.attempt < run.attempt();
+    const bool is_other = is_other_run(run.run(), placed.key);
+    const bool is_given = was_given(run.run(), placed.worker) && !is_other;
+    if (placed.command == command && !is_old && is_given) return link(run.run(), run);
+    // The end of an earlier attempt; or the worker claimed the run before the runs of an earlier process were known.
+    const bool is_refused = !is_given && !is_old;
+    if (is_refused) ++stats.refused;
+    const auto claimer = workers.find(placed.worker);
+    if (is_refused && claimer != workers.end()) claimer->second.full_until = runtime.scheduler().now() + kPauseOfWorker;
+    if (!is_old) send_stop(placed.worker, run.run(), is_other ? kOtherRun : is_given ? "the run is of another handler" : kNotGiven);
+    remove(run.run());
+  }
+  const Instant now = runtime.scheduler().now();
+  std::map<std::string, WorkerEntry, std::less<>>::iterator best = workers.end();
+  for (auto at = workers.begin(); at != workers.end(); ++at) {
+    if (!can_take(runs, at->second, command, now, options.silent)) continue;
+    // The one with the smallest share of its places in use.
+    const auto share = [&](const WorkerEntry& worker, const WorkerEntry& other) { return places_in_use(runs, worker) * other.places; };
+    if (best == workers.end() || share(at->second, best->second) < share(best->second, at->second)) best = at;
+  }
+  if (best == workers.end()) return run.put_back();  // It was claimed by a worker that cannot have it.
+  give(best->first, best->second, command, run);
+}
+
+void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
+  ++stats.given;
+  runs.emplace(run.run(), PlacedRun{.worker = name,
+                                    .command = command,
+                                    .attempt = run.attempt(),
+                                    .key = run_key(run.job().name, run.scheduled()),
+                                    .open = run,
+                                    .is_confirmed = false,
+                                    .has_ended = false,
+                                    .end = {}});
+  worker.runs.insert(run.run());
+  worker.unconfirmed.insert(run.run());
+  run.placed_at("worker " + name);
+  run.begins_later("waits until the database has its worker, " + name);
+  run.on_stop([this, name, id = run.run()] { stop(name, id); });
+  record_and_start(run.run());
+}
+
+void Workers::Parts::record_and_start(std::int64_t id) {
+  const PlacedRun& placed = runs.at(id);
+  jobs.note_worker(id, placed.worker,
+                   [weak = std::weak_ptr<Parts*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
+                     const auto parts = weak.lock();
+                     if (parts == nullptr || !recorded) return;  // record_again() tries again.
+                     const auto found = (*parts)->runs.find(id);
+                     if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
+                     PlacedRun& run = found->second;
+                     if (std::exchange(run.is_recorded, true) || !run.open) return;
+                     (*parts)->send_start((*parts)->workers.at(name), run);
+                     if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
+                     (*parts)->ask_held(id);
+                   });
+}
+
+void Workers::Parts::record_again() {
+  for (const auto& [id, run] : runs) {
+    if (run.open && !run.is_recorded) record_and_start(id);
+  }
+}
+
+bool Workers::Parts::was_given(std::int64_t run, const std::string& worker) const {
+  const std::string known = jobs.worker_of(run);
+  return known == worker || known == kUnknownWorker;
+}
+
+void Workers::Parts::send_start(WorkerEntry& worker, PlacedRun& placed) {
+  const AsyncRun& run = *placed.open;
+  run.begins_later("waits until worker " + placed.worker + " has begun it");
+  if (!worker.orders) return;
+  placed.sent = runtime.scheduler().now();
+  worker.orders->row(json::object{{"start", json::object{{"run", run.run()},
+                                                         {"attempt", run.attempt()},
+                                                         {"key", run_key(run.job().name, run.scheduled())},
+                                                         {"command", placed.command},
+                                                         {"job", commands::text(run.job().name)},
+                                                         {"parameters", commands::text(run.job().parameters)},
+                                                         {"scheduled", calendar::format_rfc3339(run.scheduled())},
+                                                         {"timeout_ms", run.job().timeout / 1ms}}}});
+  worker.orders->flush();
+}
+
+void Workers::Parts::send_stop(const std::string& name, std::int64_t run, std::string_view why) {
+  const auto worker = workers.find(name);
+  // To a worker that is away it is sent when the worker comes back with the run.
+  if (worker == workers.end() || !worker->second.orders) return;
+  worker->second.orders->row(json::object{{"stop", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
+  worker->second.orders->flush();
+}
+
+void Workers::Parts::stop(const std::string& name, std::int64_t run) {
+  if (const auto placed = runs.find(run); placed != runs.end()) placed->second.stopped = runtime.scheduler().now();
+  send_stop(name, run, "the run was stopped");
+}
+
+void Workers::Parts::send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why) {
+  worker.orders->row(json::object{{"refused", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
+  worker.orders->flush();
+}
+
+void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
+  ++stats.linked;
+  PlacedRun& placed = runs.at(run);
+  placed.open = open;
+  placed.is_recorded = true;
+  open.placed_at("worker " + placed.worker);
+  if (placed.begun) open.began_at(*placed.begun);
+  if (placed.end) return finish(run, ReportedEnd{*placed.end});
+  open.on_stop([this, name = placed.worker, run] { stop(name, run); });
+}
+
+void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
+  const std::optional<AsyncRun> open = runs.at(run).open;
+  remove(run);
+  if (open && end.ended) open->ended_at(*end.ended);
+  if (open) end.is_refused ? open->put_back() : open->end(end.status, end.note);
+  find_room();
+}
+
+void Workers::Parts::remove(std::int64_t run) {
+  const auto found = runs.find(run);
+  const auto worker = workers.find(found->second.worker);
+  if (worker != workers.end()) {
+    worker->second.runs.erase(run);
+    worker->second.unconfirmed.erase(run);
+  }
+  runs.erase(found);
+}
+
+void Workers::Parts::take_back(WorkerEntry& worker) {
+  const std::set<std::int64_t> of_worker = worker.runs;
+  for (const std::int64_t run : of_worker) {
+    const PlacedRun& placed = runs.at(run);
+    if (!placed.open || placed.is_recorded) continue;
+    const AsyncRun open = *placed.open;
+    remove(run);
+    open.put_back();
+  }
+}
+
+std::set<std::string> Workers::Parts::offered_commands() const {
+  std::set<std::string> offered;
+  for (const auto& [name, worker] : workers) {
+    if (!worker.orders) continue;
+    for (const auto& [command, places] : worker.offers) offered.insert(command);
+  }
+  return offered;
+}
+
+void Workers::Parts::find_room() {
+  for (const std::string& command : offered_commands()) jobs.has_room("command/" + command);
+}
+
+void Workers::Parts::check_again() {
+  for (const std::string& command : offered_commands()) jobs.check_again("command/" + command);
+}
+
+}  // namespace rondo::jobs
