@@ -18,7 +18,7 @@ using jobs::JobContext;
 bool first_life(const std::string& path) {
   Runtime runtime;
   // region: jobs
-  Result<std::unique_ptr<jobs::JobStore>> store = jobs::make_sqlite_job_store(path);
+  Result<std::shared_ptr<jobs::JobStore>> store = jobs::make_sqlite_job_store(path);
   if (!store) {
     std::fprintf(stderr, "%s\n", store.error().to_string().c_str());
     return false;
@@ -40,7 +40,7 @@ bool first_life(const std::string& path) {
 /// The job is still there, and an edit of its schedule is one call.
 bool second_life(const std::string& path) {
   Runtime runtime;
-  Result<std::unique_ptr<jobs::JobStore>> store = jobs::make_sqlite_job_store(path);
+  Result<std::shared_ptr<jobs::JobStore>> store = jobs::make_sqlite_job_store(path);
   if (!store) return false;
   jobs::Jobs jobs(runtime, std::move(*store));
   jobs.handle_in_turn("clean", [](const JobContext&) { return Status{}; });

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "jobs/jobs_view.h"
+#include "jobs/remote_runs.h"
 #include "jobs/testing/testbed.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
@@ -20,10 +22,10 @@ using Stage = RunActivity::Stage;
 class ActivityTest : public test::JobsTestbed {
  protected:
   ActivityTest() { open(); }
-  RunActivity activity(std::int64_t run) { return jobs->activity(run).value_or(RunActivity{.text = "no such run"}); }
+  RunActivity activity(std::int64_t run) { return JobsView(*jobs).activity(run).value_or(RunActivity{.text = "no such run"}); }
   bool reaches(std::int64_t run, Stage stage) {
     return becomes([=, this] {
-      const auto now = jobs->activity(run);
+      const auto now = JobsView(*jobs).activity(run);
       return now && now->stage == stage;
     });
   }
@@ -43,7 +45,7 @@ TEST_F(ActivityTest, ARunInAPoolIsRunningSinceItsHandlerBegan) {
   ASSERT_TRUE(activity(run).begun.has_value());
   EXPECT_GE(*activity(run).begun, before);
   EXPECT_LE(*activity(run).begun, runtime->clock().wall_now());
-  EXPECT_EQ(jobs->under_way("one"), std::vector{run});
+  EXPECT_EQ(JobsView(*jobs).under_way("one"), std::vector{run});
   EXPECT_EQ(why("one", run).state, WhyLink::State::InFlight);
   EXPECT_THAT(why("one", run).note, HasSubstr("runs since 20"));
   // The next one of the job waits for it, and one of another job with it for the same pool.
@@ -53,7 +55,7 @@ TEST_F(ActivityTest, ARunInAPoolIsRunningSinceItsHandlerBegan) {
   EXPECT_EQ(activity(second).stage, Stage::Waiting);
   gate.set_value();
   ASSERT_TRUE(all_ended());
-  EXPECT_FALSE(jobs->activity(run).has_value());
+  EXPECT_FALSE(JobsView(*jobs).activity(run).has_value());
 }
 
 TEST_F(ActivityTest, ARunInTheQueueOfItsPoolWaitsForAThread) {
@@ -90,8 +92,8 @@ TEST_F(ActivityTest, WhyNamesTheTimeOfARunThatIsNotDueYet) {
   // Its instant is the next one, although it is planned and the store has none after it.
   const StoredJob stored = answer<StoredJob>([&](auto done) { jobs->find("soon", done); }).value_or(StoredJob{});
   EXPECT_FALSE(stored.next.has_value());
-  ASSERT_TRUE(jobs->next_of(stored).has_value());
-  EXPECT_EQ(calendar::format_rfc3339(*jobs->next_of(stored)), at);
+  ASSERT_TRUE(JobsView(*jobs).next_of(stored).has_value());
+  EXPECT_EQ(calendar::format_rfc3339(*JobsView(*jobs).next_of(stored)), at);
   EXPECT_EQ(why("soon", run).plane, PlaneState::Waiting);
   EXPECT_EQ(why("soon", run).note, "waits for its time, " + at);
 }
@@ -119,15 +121,15 @@ TEST_F(ActivityTest, ARunThatIsKilledBetweenTwoAttemptsKeepsWhatItsLastAttemptLe
   const std::int64_t second = trigger("again").id;
   const auto wait = [&](std::int64_t of) {
     return becomes([&] {
-      const auto now = jobs->activity(of);
-      return now && now->stage == Stage::Planned && !jobs->retry_note(of).empty();
+      const auto now = JobsView(*jobs).activity(of);
+      return now && now->stage == Stage::Planned && !JobsView(*jobs).retry_note(of).empty();
     });
   };
   ASSERT_TRUE(wait(run) && wait(second));
   const JobRun before = rows("again").at(1);
   EXPECT_EQ(before.note, "attempt 1 failed: unavailable: no server");
-  EXPECT_EQ(jobs->retry_note(run), before.note + "; next attempt at " + calendar::format_rfc3339(before.due));
-  EXPECT_EQ(jobs->retried("again"), (std::vector{run, second}));
+  EXPECT_EQ(JobsView(*jobs).retry_note(run), before.note + "; next attempt at " + calendar::format_rfc3339(before.due));
+  EXPECT_EQ(JobsView(*jobs).retried("again"), (std::vector{run, second}));
   ASSERT_TRUE(before.begun.has_value());
   const WallTime killed = runtime->clock().wall_now();
   ASSERT_TRUE(jobs->kill(run).ok());
@@ -135,7 +137,7 @@ TEST_F(ActivityTest, ARunThatIsKilledBetweenTwoAttemptsKeepsWhatItsLastAttemptLe
   EXPECT_GE(rows("again").at(1).ended, killed + -100ms) << "the run ends with the kill; a turn has the time of its begin";
   EXPECT_EQ(rows("again").at(1).begun, before.begun);
   EXPECT_THAT(rows("again").at(1).note, HasSubstr("; attempt 1 failed: unavailable: no server"));
-  EXPECT_EQ(jobs->retry_note(run), "");
+  EXPECT_EQ(JobsView(*jobs).retry_note(run), "");
   // The same after a restart.
   close();
   open();
@@ -169,24 +171,24 @@ TEST_F(ActivityTest, TheRunsThatWaitForAnAbsentHandlerAreCounted) {
   jobs->start();
   define({.name = "one", .handler = "away/x"});
   define({.name = "two", .handler = "away/x"});
-  EXPECT_EQ(jobs->handler_trouble("away/x"), "no worker");
+  EXPECT_EQ(JobsView(*jobs).handler_trouble("away/x"), "no worker");
   trigger("one");
   const std::int64_t second = trigger("one").id;
   trigger("two");
   const std::string since = calendar::format_rfc3339(rows("one").at(1).due);
-  EXPECT_TRUE(becomes([&] { return jobs->handler_trouble("away/x") == "no worker: 3 runs wait since " + since; }))
-      << jobs->handler_trouble("away/x");
-  EXPECT_EQ(jobs->awaited_handlers(), std::vector<std::string>{"away/x"});
-  EXPECT_TRUE(jobs->awaited_handlers(0ms, kPatience).empty());
-  EXPECT_TRUE(becomes([this] { return jobs->awaited_handlers(100ms, 50ms).size() == 1; }));
+  EXPECT_TRUE(becomes([&] { return JobsView(*jobs).handler_trouble("away/x") == "no worker: 3 runs wait since " + since; }))
+      << JobsView(*jobs).handler_trouble("away/x");
+  EXPECT_EQ(JobsView(*jobs).awaited_handlers(), std::vector<std::string>{"away/x"});
+  EXPECT_TRUE(JobsView(*jobs).awaited_handlers(0ms, kPatience).empty());
+  EXPECT_TRUE(becomes([this] { return JobsView(*jobs).awaited_handlers(100ms, 50ms).size() == 1; }));
   ASSERT_TRUE(jobs->kill(second).ok());
-  EXPECT_EQ(jobs->handler_trouble("away/x"), "no worker: 2 runs wait since " + since);
+  EXPECT_EQ(JobsView(*jobs).handler_trouble("away/x"), "no worker: 2 runs wait since " + since);
   // A job that is edited has a handler that is here, and its run does not wait for the former one.
   define({.name = "two", .handler = "ok"});
-  EXPECT_TRUE(becomes([&] { return jobs->handler_trouble("away/x") == "no worker: 1 run waits since " + since; }));
+  EXPECT_TRUE(becomes([&] { return JobsView(*jobs).handler_trouble("away/x") == "no worker: 1 run waits since " + since; }));
   jobs->handle_in_turn("away/x", [](const JobContext&) { return Status{}; });
   ASSERT_TRUE(all_ended());
-  EXPECT_TRUE(jobs->awaited_handlers().empty());
+  EXPECT_TRUE(JobsView(*jobs).awaited_handlers().empty());
 }
 
 TEST_F(ActivityTest, ARunWithoutItsHandlerOrAFactNamesIt) {
@@ -206,8 +208,9 @@ TEST_F(ActivityTest, ARunWithoutItsHandlerOrAFactNamesIt) {
 TEST_F(ActivityTest, ARunThatWaitsForRoomSaysWhatItsHandlerSaysOfIt) {
   std::string why = "the printer is off";
   const auto none = [](std::int64_t) { return false; };
-  jobs->handle_async("print", {.begin = [](const AsyncRun&) {}, .has_room = none, .why_no_room = [&why] { return why; }});
-  jobs->handle_async("throws", {.begin = [](const AsyncRun&) {}, .has_room = none, .why_no_room = []() -> std::string { throw 7; }});
+  RemoteRuns(*jobs).handle("print", {.basic = {.begin = [](const AsyncRun&) {}, .has_room = none}, .why_no_room = [&why] { return why; }});
+  RemoteRuns(*jobs).handle("throws",
+                           {.basic = {.begin = [](const AsyncRun&) {}, .has_room = none}, .why_no_room = []() -> std::string { throw 7; }});
   jobs->start();
   define({.name = "one", .handler = "print"});
   define({.name = "two", .handler = "throws"});

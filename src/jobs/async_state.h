@@ -13,6 +13,13 @@
 
 namespace rondo::jobs {
 
+/// How far a run is, as its handler reported last.
+struct Progress {
+  unsigned percent = 0;   // 0 to 100.
+  std::string text = {};  // At most limits::kRunNote bytes.
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
 struct AsyncRun::State {
   State() = default;
   State(const State&) = delete;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/jobs_view.h"
+#include "jobs/remote_runs.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 
@@ -111,13 +113,13 @@ TEST_F(AsyncJobs, ARunEndsWhenItsHandlerSaysSo) {
   EXPECT_EQ(begun[0].job().parameters, "all");
   EXPECT_EQ(jobs->stats().running, 1U);
   begun[0].progress(140, "half");
-  EXPECT_EQ(jobs->progress(run), (Progress{100, "half"}));
+  EXPECT_EQ(JobsView(*jobs).progress(run), (Progress{100, "half"}));
   begun[0].end({}, "12 files");
   EXPECT_FALSE(begun[0].is_open());
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("copy"), ElementsAre("succeeded 12 files"));
   EXPECT_EQ(jobs->stats().running, 0U);
-  EXPECT_EQ(jobs->progress(run), std::nullopt);
+  EXPECT_EQ(JobsView(*jobs).progress(run), std::nullopt);
 }
 
 TEST_F(AsyncJobs, TheFirstEndCounts) {
@@ -147,7 +149,7 @@ TEST_F(AsyncJobs, AHandlerThatEndsTheRunWithinTheCallIsServed) {
 TEST_F(AsyncJobs, AnyFunctionOfAHandlerThatThrowsFailsTheRun) {
   const auto ask = [](std::int64_t) -> bool { throw std::runtime_error("no answer"); };
   jobs->handle_async("room", {.begin = keeper().begin, .has_room = ask});
-  jobs->handle_async("begun", {.begin = keeper().begin, .has_begun = [](std::int64_t) -> bool { throw 7; }});
+  RemoteRuns(*jobs).handle("begun", {.basic = {.begin = keeper().begin}, .has_begun = [](std::int64_t) -> bool { throw 7; }});
   jobs->start();
   put({.name = "a", .handler = "room", .retries = 1, .backoff = 1ms});
   put({.name = "b", .handler = "begun"});
@@ -172,7 +174,8 @@ TEST_F(AsyncJobs, AHandlerThatThrowsWhenThereMayBeRoomFailsThoseThatWait) {
   jobs->start();
   put({.name = "a", .handler = "away"});
   const std::int64_t run = trigger("a");
-  ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "waits for room at the handler away"; }));
+  ASSERT_TRUE(becomes(
+      [&] { return JobsView(*jobs).activity(run) && JobsView(*jobs).activity(run)->text == "waits for room at the handler away"; }));
   throws = true;
   jobs->has_room("away");
   ASSERT_TRUE(all_ended());
@@ -194,15 +197,15 @@ TEST_F(AsyncJobs, AHandlerThatThrowsAboutARunOfAnEarlierProcessFailsIt) {
   close();
   open();
   bool throws = false;
-  jobs->handle_async("away", {.begin = keeper().begin, .held = [&throws](std::int64_t) -> std::string {
-                                if (throws) throw std::runtime_error("no answer");
-                                return "held";
-                              }});
+  RemoteRuns(*jobs).handle("away", {.basic = {.begin = keeper().begin}, .held = [&throws](std::int64_t) -> std::string {
+                                      if (throws) throw std::runtime_error("no answer");
+                                      return "held";
+                                    }});
   jobs->start();
-  ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
+  ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run) && JobsView(*jobs).activity(run)->text == "held"; }));
   throws = true;
-  EXPECT_EQ(jobs->activity(run)->text, "the handler threw: no answer");
-  jobs->check_again("away");
+  EXPECT_EQ(JobsView(*jobs).activity(run)->text, "the handler threw: no answer");
+  RemoteRuns(*jobs).check_again("away");
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("a"), ElementsAre("failed the handler threw: no answer"));
 }
@@ -233,8 +236,8 @@ TEST_F(AsyncJobs, WorkBeginsBetweenItsScheduledTimeAndNow) {
     ASSERT_TRUE(becomes([this] { return !begun.empty(); }));
     begun[0].began_at(WallTime::from_nanoseconds(given));
     const WallTime now = runtime->clock().wall_now();
-    EXPECT_GE(*jobs->activity(run)->begun, begun[0].scheduled());
-    EXPECT_LE(*jobs->activity(run)->begun, now);
+    EXPECT_GE(*JobsView(*jobs).activity(run)->begun, begun[0].scheduled());
+    EXPECT_LE(*JobsView(*jobs).activity(run)->begun, now);
     begun[0].ended_at(WallTime::from_nanoseconds(given));
     begun[0].end({});
     begun.clear();
@@ -308,13 +311,13 @@ TEST_F(AsyncJobs, TheTimeoutOfWorkThatBeginsLaterCountsFromItsBegin) {
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
   runtime->scheduler().run_for(100ms);
   EXPECT_FALSE(begun[0].is_stop_requested());
-  EXPECT_EQ(jobs->activity(run)->stage, RunActivity::Stage::Waiting);
-  EXPECT_EQ(jobs->activity(run)->text, "waits for a tape");
-  EXPECT_THAT(jobs->under_way("slow"), IsEmpty());
+  EXPECT_EQ(JobsView(*jobs).activity(run)->stage, RunActivity::Stage::Waiting);
+  EXPECT_EQ(JobsView(*jobs).activity(run)->text, "waits for a tape");
+  EXPECT_THAT(JobsView(*jobs).under_way("slow"), IsEmpty());
   begun[0].began_at(runtime->clock().wall_now());
-  EXPECT_EQ(jobs->activity(run)->stage, RunActivity::Stage::Running);
-  EXPECT_TRUE(jobs->activity(run)->begun.has_value());
-  EXPECT_THAT(jobs->under_way("slow"), ElementsAre(run));
+  EXPECT_EQ(JobsView(*jobs).activity(run)->stage, RunActivity::Stage::Running);
+  EXPECT_TRUE(JobsView(*jobs).activity(run)->begun.has_value());
+  EXPECT_THAT(JobsView(*jobs).under_way("slow"), ElementsAre(run));
   ASSERT_TRUE(becomes([this] { return begun[0].is_stop_requested(); }));
   begun[0].end({StatusCode::Cancelled, "stopped"});
   ASSERT_TRUE(all_ended());
@@ -331,17 +334,17 @@ TEST_F(AsyncJobs, AKillOutlivesTheProgram) {
   const std::int64_t here = trigger("here");
   const std::int64_t there = trigger("there");
   ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
-  ASSERT_TRUE(answer<bool>([&](auto done) { jobs->note_worker(there, "web-1", done); }).has_value());
+  ASSERT_TRUE(answer<bool>([&](auto done) { RemoteRuns(*jobs).note_worker(there, "web-1", done); }).has_value());
   for (const std::int64_t run : {here, there})
     ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
   for (const AsyncRun& run : begun) run.leave();
   begun.clear();
   close();
   open();
-  AsyncHandler handler = keeper();
+  RemoteHandler handler{.basic = keeper()};
   handler.has_begun = [there](std::int64_t run) { return run == there; };
   jobs->handle_async("away", keeper());
-  jobs->handle_async("worker", handler);
+  RemoteRuns(*jobs).handle("worker", handler);
   jobs->start();
   ASSERT_TRUE(becomes([this] { return begun.size() == 1 && jobs->stats().pending == 1; }));
   EXPECT_EQ(begun[0].run(), there);
@@ -355,20 +358,20 @@ TEST_F(AsyncJobs, AKillOutlivesTheProgram) {
 /// A command that must stop would go on until the fact holds again.
 TEST_F(AsyncJobs, AKilledRunIsStoppedAfterARestartAlsoWithoutTheFactsOfItsJob) {
   bool succeeds = true;
-  const auto start = [&](AsyncHandler handler) {
-    jobs->handle_async("worker", std::move(handler));
+  const auto start = [&](RemoteHandler handler) {
+    RemoteRuns(*jobs).handle("worker", std::move(handler));
     jobs->handle_in_turn("first", [&succeeds](const JobContext&) {
       return Status{succeeds ? StatusCode::Ok : StatusCode::Internal, "no"};
     });
     jobs->start();
   };
-  start(keeper());
+  start({.basic = keeper()});
   put({.name = "first", .handler = "first"});
   put({.name = "there", .handler = "worker", .required_facts = {"job-succeeded:first"}});
   trigger("first");
   const std::int64_t run = trigger("there");
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
-  ASSERT_TRUE(answer<bool>([&](auto done) { jobs->note_worker(run, "web-1", done); }).has_value());
+  ASSERT_TRUE(answer<bool>([&](auto done) { RemoteRuns(*jobs).note_worker(run, "web-1", done); }).has_value());
   ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
   succeeds = false;
   trigger("first");
@@ -377,7 +380,7 @@ TEST_F(AsyncJobs, AKilledRunIsStoppedAfterARestartAlsoWithoutTheFactsOfItsJob) {
   begun.clear();
   close();
   open();
-  AsyncHandler handler = keeper();
+  RemoteHandler handler{.basic = keeper()};
   handler.has_begun = [run](std::int64_t id) { return id == run; };
   start(handler);
   ASSERT_TRUE(becomes([this] { return begun.size() == 1 && begun[0].is_stop_requested(); }));
@@ -394,7 +397,7 @@ TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
   for (const char* const name : {"a", "b"}) {
     const std::int64_t run = trigger(name);
     ASSERT_TRUE(becomes([this] { return !begun.empty(); }));
-    ASSERT_TRUE(answer<bool>([&](auto done) { jobs->note_worker(run, "web-1", done); }).has_value());
+    ASSERT_TRUE(answer<bool>([&](auto done) { RemoteRuns(*jobs).note_worker(run, "web-1", done); }).has_value());
     ASSERT_TRUE(answer<bool>([&](auto done) { EXPECT_TRUE(jobs->kill(run, done).ok()); }).has_value());
     begun[0].leave();
     begun.clear();
@@ -402,13 +405,13 @@ TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
   close();
   open();
   bool is_held = true;
-  AsyncHandler handler = keeper();
+  RemoteHandler handler{.basic = keeper()};
   handler.held = [&is_held](std::int64_t run) { return is_held && run % 2 == 0 ? "waits for web-1" : ""; };
-  jobs->handle_async("worker", handler);
+  RemoteRuns(*jobs).handle("worker", handler);
   jobs->start();
   ASSERT_TRUE(becomes([this] { return jobs->stats().pending == 1; }));
   is_held = false;
-  jobs->check_again("worker");
+  RemoteRuns(*jobs).check_again("worker");
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(begun, IsEmpty());
   EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed killed by a user")));
@@ -509,10 +512,10 @@ TEST_F(AsyncJobs, ARunThatIsLeftOpenIsBegunAgainAfterTheNextStartWithTheSameIdAn
   begun.clear();
   close();
   open();
-  AsyncHandler handler = keeper();
-  handler.has_room = [](std::int64_t) { return false; };
+  RemoteHandler handler{.basic = keeper()};
+  handler.basic.has_room = [](std::int64_t) { return false; };
   handler.has_begun = [run](std::int64_t id) { return id == run; };
-  jobs->handle_async("away", handler);
+  RemoteRuns(*jobs).handle("away", handler);
   jobs->start();
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
   EXPECT_EQ(begun[0].run(), run);
@@ -533,12 +536,12 @@ TEST_F(AsyncJobs, ARunThatIsPutBackWaitsForRoomAgainAtItsPlaceAndHasUsedNoAttemp
   const std::int64_t first = trigger("copy");
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
   const std::int64_t second = trigger("copy");
-  ASSERT_TRUE(becomes([&] { return jobs->activity(second)->text == "waits for room at the handler away"; }));
+  ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(second)->text == "waits for room at the handler away"; }));
   places = 0;
   begun[0].put_back();
   EXPECT_FALSE(begun[0].is_open());
   EXPECT_EQ(jobs->stats().running, 0U);
-  EXPECT_EQ(jobs->activity(first)->text, "waits for room at the handler away");
+  EXPECT_EQ(JobsView(*jobs).activity(first)->text, "waits for room at the handler away");
   places = 2;
   jobs->has_room("away");
   ASSERT_EQ(begun.size(), 3U);
@@ -587,7 +590,7 @@ TEST_F(AsyncJobs, ARunInLineBeginsAtTheNewHandlerOfItsJob) {
   jobs->start();
   put({.name = "copy", .handler = "full"});
   const std::int64_t run = trigger("copy");
-  ASSERT_TRUE(becomes([&] { return jobs->activity(run)->text == "waits for room at the handler full"; }));
+  ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run)->text == "waits for room at the handler full"; }));
   put({.name = "copy", .handler = "away"});
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
   begun[0].end({});
@@ -606,22 +609,22 @@ TEST_F(AsyncJobs, ARunThatIsHeldAfterARestartHoldsNoOtherAndSaysForWhatItWaits) 
   close();
   open();
   bool holds = true;
-  AsyncHandler handler = keeper();
-  handler.has_room = [](std::int64_t) { return true; };
+  RemoteHandler handler{.basic = keeper()};
+  handler.basic.has_room = [](std::int64_t) { return true; };
   handler.held = [&holds](std::int64_t) { return holds ? std::string{"waits until it is looked for"} : std::string{}; };
-  jobs->handle_async("away", handler);
+  RemoteRuns(*jobs).handle("away", handler);
   jobs->start();
   ASSERT_TRUE(becomes([&] {
-    const auto now = jobs->activity(left);
+    const auto now = JobsView(*jobs).activity(left);
     return now && now->text == "waits until it is looked for";
   }));
   const std::int64_t newer = trigger("other");
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
   EXPECT_EQ(begun[0].run(), newer) << "and the run of this process is not held";
-  jobs->check_again("away");
+  RemoteRuns(*jobs).check_again("away");
   EXPECT_EQ(begun.size(), 1U);
   holds = false;
-  jobs->check_again("away");
+  RemoteRuns(*jobs).check_again("away");
   ASSERT_EQ(begun.size(), 2U);
   EXPECT_EQ(begun[1].run(), left);
   for (const AsyncRun& run : begun) run.end({});
@@ -632,14 +635,15 @@ TEST_F(AsyncJobs, ARunThatIsHeldAfterARestartHoldsNoOtherAndSaysForWhatItWaits) 
 TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedAboutHeldRunsLeavesNoRunInItsLine) {
   const std::vector<std::int64_t> ids = leave_three();
   bool removes = false;
-  jobs->handle_async("away", {.begin = keeper().begin, .held = [&](std::int64_t) -> std::string {
-                                if (std::exchange(removes, false)) jobs->remove_handler("away");
-                                return "held";
-                              }});
+  RemoteRuns(*jobs).handle("away", {.basic = {.begin = keeper().begin}, .held = [&](std::int64_t) -> std::string {
+                                      if (std::exchange(removes, false)) jobs->remove_handler("away");
+                                      return "held";
+                                    }});
   jobs->start();
-  for (const std::int64_t run : ids) ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
+  for (const std::int64_t run : ids)
+    ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run) && JobsView(*jobs).activity(run)->text == "held"; }));
   removes = true;
-  jobs->check_again("away");
+  RemoteRuns(*jobs).check_again("away");
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("a"), testing::Each(HasSubstr("this program has no handler 'away'")));
 }
@@ -648,15 +652,16 @@ TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedAboutHeldRunsLeavesNoRun
 TEST_F(AsyncJobs, AHandlerMayRemoveItselfWhenAnActivityAsksForWhatARunWaits) {
   const std::vector<std::int64_t> ids = leave_three();
   bool removes = false;
-  jobs->handle_async("away", {.begin = keeper().begin, .held = [this, &removes, text = std::string(100, 'x')](std::int64_t) {
-                                if (std::exchange(removes, false)) jobs->remove_handler("away");
-                                return text;
-                              }});
+  RemoteRuns(*jobs).handle("away",
+                           {.basic = {.begin = keeper().begin}, .held = [this, &removes, text = std::string(100, 'x')](std::int64_t) {
+                              if (std::exchange(removes, false)) jobs->remove_handler("away");
+                              return text;
+                            }});
   jobs->start();
   for (const std::int64_t run : ids)
-    ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == std::string(100, 'x'); }));
+    ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run) && JobsView(*jobs).activity(run)->text == std::string(100, 'x'); }));
   removes = true;
-  EXPECT_EQ(jobs->activity(ids.front())->text, std::string(100, 'x'));
+  EXPECT_EQ(JobsView(*jobs).activity(ids.front())->text, std::string(100, 'x'));
   ASSERT_TRUE(all_ended());
 }
 
@@ -666,18 +671,18 @@ TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunAndRemovesItselfLeavesTheOthersWaitin
   jobs->wait_for_handlers("away", [](std::string_view) { return std::string{"no worker"}; });
   bool leaves = false;
   int asked = 0;
-  jobs->handle_async("away", {.begin = keeper().begin, .held = [&](std::int64_t run) -> std::string {
-                                ++asked;
-                                if (std::exchange(leaves, false)) {
-                                  static_cast<void>(jobs->kill(run));
-                                  jobs->remove_handler("away");
-                                }
-                                return "held";
-                              }});
+  RemoteRuns(*jobs).handle("away", {.basic = {.begin = keeper().begin}, .held = [&](std::int64_t run) -> std::string {
+                                      ++asked;
+                                      if (std::exchange(leaves, false)) {
+                                        static_cast<void>(jobs->kill(run));
+                                        jobs->remove_handler("away");
+                                      }
+                                      return "held";
+                                    }});
   jobs->start();
   ASSERT_TRUE(becomes([&] { return asked == 3; }));
   leaves = true;
-  jobs->check_again("away");
+  RemoteRuns(*jobs).check_again("away");
   jobs->handle_async("away", keeper());
   ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
   for (const AsyncRun& run : begun) run.end({});
@@ -689,15 +694,16 @@ TEST_F(AsyncJobs, AHandlerThatKillsAHeldRunWhenItIsAskedAboutItEndsThisRunAlone)
   const std::vector<std::int64_t> ids = leave_three();
   bool kills = false;
   bool holds = true;
-  jobs->handle_async("away", {.begin = keeper().begin, .held = [&](std::int64_t run) -> std::string {
-                                if (std::exchange(kills, false)) static_cast<void>(jobs->kill(run));
-                                return holds ? "held" : "";
-                              }});
+  RemoteRuns(*jobs).handle("away", {.basic = {.begin = keeper().begin}, .held = [&](std::int64_t run) -> std::string {
+                                      if (std::exchange(kills, false)) static_cast<void>(jobs->kill(run));
+                                      return holds ? "held" : "";
+                                    }});
   jobs->start();
-  for (const std::int64_t run : ids) ASSERT_TRUE(becomes([&] { return jobs->activity(run) && jobs->activity(run)->text == "held"; }));
+  for (const std::int64_t run : ids)
+    ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run) && JobsView(*jobs).activity(run)->text == "held"; }));
   kills = true;
   holds = false;
-  jobs->check_again("away");
+  RemoteRuns(*jobs).check_again("away");
   ASSERT_EQ(begun.size(), 2U);
   for (const AsyncRun& run : begun) run.end({});
   ASSERT_TRUE(all_ended());
@@ -720,7 +726,7 @@ TEST_F(AsyncJobs, AHandlerThatKillsTheRunAboutWhichItIsAskedDoesNotBeginIt) {
   const std::int64_t second = trigger("a");
   const std::int64_t third = trigger("a");
   for (const std::int64_t run : {second, third})
-    ASSERT_TRUE(becomes([&] { return jobs->activity(run)->text == "waits for room at the handler away"; }));
+    ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run)->text == "waits for room at the handler away"; }));
   has_room = true;
   jobs->has_room("away");
   ASSERT_TRUE(all_ended());
@@ -747,7 +753,7 @@ TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedForRoomLeavesNoRunInItsL
   put({.name = "a", .handler = "command/backup", .overlap = Overlap::Concurrent, .concurrency = 3});
   for (int i = 0; i < 2; ++i) {
     const std::int64_t run = trigger("a");
-    ASSERT_TRUE(becomes([&] { return jobs->activity(run)->text == "waits for room at the handler command/backup"; }));
+    ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(run)->text == "waits for room at the handler command/backup"; }));
   }
   removes = true;
   has_room = true;
@@ -756,7 +762,7 @@ TEST_F(AsyncJobs, AHandlerThatRemovesItselfWhenItIsAskedForRoomLeavesNoRunInItsL
   has_room = false;
   jobs->handle_async("command/backup", handler);
   trigger("a");
-  ASSERT_TRUE(becomes([this] { return jobs->awaited_handlers().size() == 1 && jobs->stats().fired == 3; }));
+  ASSERT_TRUE(becomes([this] { return JobsView(*jobs).awaited_handlers().size() == 1 && jobs->stats().fired == 3; }));
   jobs->handle_async("command/backup", keeper());
   ASSERT_TRUE(becomes([this] { return begun.size() == 3; }));
   for (const AsyncRun& run : begun) run.end({});
@@ -812,12 +818,12 @@ TEST_F(AsyncJobs, RemovingAJobAsksItsRunToStopAndItsEndIsIgnored) {
   put({.name = "copy", .handler = "away"});
   const std::int64_t run = trigger("copy");
   ASSERT_TRUE(becomes([this] { return begun.size() == 1; }));
-  EXPECT_NE(jobs->live_job(run), nullptr);
+  EXPECT_NE(RemoteRuns(*jobs).find(run), nullptr);
   bool stopped = false;
   begun[0].on_stop([&stopped] { stopped = true; });
   ASSERT_TRUE(answer<StoredJob>([&](auto done) { jobs->remove("copy", done); }).has_value());
   EXPECT_TRUE(stopped);
-  EXPECT_EQ(jobs->live_job(run), nullptr);
+  EXPECT_EQ(RemoteRuns(*jobs).find(run), nullptr);
   begun[0].end({});
   EXPECT_EQ(jobs->stats().running, 0U);
 }

@@ -3,11 +3,11 @@
 
 #include <string>
 
+#include "jobs/job_store.h"
 #include "jobs/planner.h"
 #include "jobs/store_results.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/jobs/jobs.h"
 
 namespace rondo::jobs {

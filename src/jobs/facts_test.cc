@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/jobs_view.h"
 #include "jobs/testing/testbed.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/orch.h"
@@ -137,7 +138,7 @@ TEST_F(JobFacts, AFurtherAttemptIsTheFirstOfTheRunsThatWaitForTheirTurn) {
   ASSERT_TRUE(becomes([&] { return begun.size() == 2; }));
   EXPECT_EQ(begun[1].run(), second) << "the first one waits for the time of its next attempt";
   const std::string waits = "waits for run " + std::to_string(second) + " of the job";
-  ASSERT_TRUE(becomes([&] { return jobs->activity(first).value_or(RunActivity{}).text == waits; }));
+  ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(first).value_or(RunActivity{}).text == waits; }));
   std::vector<std::int64_t> order;
   for (std::size_t i = 2; i <= 4; ++i) {
     ASSERT_TRUE(becomes([&] { return begun.size() == i; }));
@@ -156,7 +157,7 @@ TEST_F(JobFacts, ARunThatGetsItsPlaceWhenAFactHasEndedWaitsForTheFact) {
   ports->set_up(true);
   ASSERT_TRUE(defined({.name = "collect", .handler = "away", .required_facts = {"port:Ethernet0"}}).ok());
   const JobRun run = trigger("collect");
-  const auto does = [&] { return jobs->activity(run.id).value_or(RunActivity{}).text; };
+  const auto does = [&] { return JobsView(*jobs).activity(run.id).value_or(RunActivity{}).text; };
   ASSERT_TRUE(becomes([&] { return does() == "waits for room at the handler away"; }));
   ports->set_up(false);
   has_room = true;
@@ -183,7 +184,7 @@ TEST_F(JobFacts, ARunThatGetsItsThreadWhenAFactHasEndedWaitsForTheFact) {
   const std::size_t places = options.fast.runs_max;
   for (std::size_t i = 0; i < places; ++i) trigger("first");
   const JobRun run = trigger("collect");
-  const auto does = [&] { return jobs->activity(run.id).value_or(RunActivity{}).text; };
+  const auto does = [&] { return JobsView(*jobs).activity(run.id).value_or(RunActivity{}).text; };
   ASSERT_TRUE(becomes([&] { return does() == "waits for a place in its pool"; })) << does();
   ports->set_up(false);
   is_open = true;

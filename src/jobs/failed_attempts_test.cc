@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/remote_runs.h"
 #include "jobs/testing/simulated_jobs.h"
 
 namespace rondo::jobs::test {
@@ -45,7 +46,7 @@ class FailedAttempts : public ::testing::Test {
     program.define({.name = "j", .handler = "slow", .retries = 1, .backoff = 2s});
     const auto run = program.answer<JobRun>([&](auto done) { program.jobs().trigger("j", done); });
     program.world.run_for(4s + into);
-    EXPECT_EQ(program.jobs().attempts_of(run->id), 1U);
+    EXPECT_EQ(RemoteRuns(program.jobs()).find(run->id)->attempt, 1U);
     return run->id;
   }
   JobRun row(std::int64_t run) { return program.store().run(run).value(); }
@@ -83,7 +84,7 @@ TEST_F(FailedAttempts, AStopOfTheJobLeavesARunFailedThatWaitsForItsNextAttempt) 
   program.define({.name = "often", .handler = "slow", .schedule = {.when = "every 20s"}, .retries = 1, .backoff = 2s});
   while (ended.empty() && program.runs("often").empty()) program.world.run_for(1s);
   const std::int64_t run = program.runs("often").front().id;
-  while (program.jobs().attempts_of(run) == 0) program.world.run_for(100ms);
+  while (RemoteRuns(program.jobs()).find(run)->attempt == 0) program.world.run_for(100ms);
   program.stop("often");
   program.world.run_for(100ms);
   EXPECT_EQ(row(run).state, RunState::Failed);

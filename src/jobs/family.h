@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "rondo/base/result.h"
-#include "rondo/jobs/job_store.h"
 
 namespace rondo::jobs {
 

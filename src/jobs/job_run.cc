@@ -1,7 +1,6 @@
 #include "rondo/jobs/job_run.h"
 
 #include "jobs/names.h"
-#include "rondo/jobs/job_store.h"
 
 namespace rondo::jobs {
 
@@ -9,8 +8,6 @@ namespace {
 constexpr Names<RunState, 7> kStates{{"due", "succeeded", "failed", "timed-out", "killed", "discarded", "skipped"}};
 constexpr Names<Band, 5> kBands{{"ring", "direct", "misfire", "manual", "backfill"}};
 }  // namespace
-
-JobStore::~JobStore() = default;
 
 std::string_view to_string(RunState state) noexcept { return kStates.of(state); }
 std::optional<RunState> run_state_of(std::string_view name) noexcept { return kStates.find(name); }

@@ -8,6 +8,7 @@
 #include "jobs/family.h"
 #include "jobs/parts.h"
 #include "jobs/put_jobs.h"
+#include "jobs/remote_runs.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/text.h"
@@ -47,12 +48,12 @@ Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime
 
 }  // namespace
 
-Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source)
+Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source)
     : parts_(std::make_unique<Parts>(runtime, std::move(store), options, std::move(source),
                                      [this](std::string_view call) { return repeat(call); })) {}
-Jobs::Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options)
+Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options)
     : Jobs(runtime, std::move(store), options, JobSource::taken(runtime)) {}
-Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options) {
+Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options) {
   Result<JobSource> source = JobSource::take(runtime);
   if (!source) return failure(source.error());
   return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*source))};
@@ -77,10 +78,7 @@ void Jobs::handle_in_turn(std::string name, Handler handler, CheckParameters che
                       {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true, .check = std::move(check)});
 }
 void Jobs::handle_async(std::string name, AsyncHandler handler) {
-  parts_->expect_here("handle_async");
-  parts_->record("handle async", name);
-  parts_->set_handler(std::move(name),
-                      {.handler = {}, .in_turn = false, .async = std::make_shared<const AsyncHandler>(std::move(handler))});
+  RemoteRuns(*this).handle(std::move(name), {.basic = std::move(handler)});
 }
 void Jobs::remove_handler(const std::string& name) {
   parts_->expect_here("remove_handler");
@@ -92,58 +90,15 @@ void Jobs::has_room(const std::string& handler) {
   parts_->record("has room", handler);
   parts_->take_room(handler);
 }
-void Jobs::check_again(const std::string& handler) {
-  parts_->expect_here("check_again");
-  parts_->record("look again", handler);
-  parts_->check_again(handler);
-}
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
   parts_->expect_here("wait_for_handlers");
   parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
-}
-std::string Jobs::handler_trouble(std::string_view handler) const {
-  parts_->expect_here("handler_trouble");
-  return parts_->handlers.contains(handler) ? std::string{} : parts_->trouble_of_absent(handler);
-}
-std::vector<std::string> Jobs::awaited_handlers(Duration late, Duration waited) const {
-  parts_->expect_here("awaited_handlers");
-  std::vector<std::string> names;
-  const Instant now = parts_->runtime.scheduler().now();
-  const WallTime since = parts_->wall_now() + -late;
-  for (const auto& [name, runs] : parts_->awaited) {
-    if (runs.since <= since && now - runs.waits >= waited) names.push_back(name);
-  }
-  return names;
-}
-std::string Jobs::retry_note(std::int64_t run) const {
-  parts_->expect_here("retry_note");
-  const LiveRun* const live = parts_->find(run);
-  return live == nullptr ? std::string{} : Parts::retry_note(*live);
 }
 void Jobs::offer_facts(FactKind kind) {
   parts_->expect_here("offer_facts");
   RONDO_EXPECT(!parts_->was_started, "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
   RONDO_EXPECT(!kind.name().empty(), "Jobs::offer_facts() was called for a kind without a name");
   parts_->offered_facts.push_back(kind);
-}
-std::optional<RunActivity> Jobs::activity(std::int64_t run) const {
-  parts_->expect_here("activity");
-  const LiveRun* const live = parts_->find(run);
-  return live == nullptr ? std::nullopt : std::optional{parts_->activity_of(*live)};
-}
-std::optional<WallTime> Jobs::next_of(const StoredJob& stored) const {
-  parts_->expect_here("next_of");
-  if (!stored.is_running || !stored.job.parents.empty()) return std::nullopt;
-  std::optional<WallTime> next = stored.next;
-  const auto live = parts_->jobs.find(stored.id);
-  if (live == parts_->jobs.end()) return next;
-  for (const std::int64_t id : live->second.runs) {
-    const LiveRun& run = *parts_->find(id);
-    // Further attempts and late runs fire, too, but their instants are over.
-    const bool is_ahead = run.stage == LiveRun::Stage::Planned && run.run.attempt == 0 && run.run.band == Band::Ring;
-    if (is_ahead && (!next || run.run.scheduled < *next)) next = run.run.scheduled;
-  }
-  return next;
 }
 std::vector<JobRun> Jobs::unfinished(std::int64_t job_id) const {
   parts_->expect_here("unfinished");
@@ -160,63 +115,9 @@ const JobsOptions& Jobs::options() const {
   parts_->expect_here("options");
   return parts_->options;
 }
-std::optional<Progress> Jobs::progress(std::int64_t run) const {
-  parts_->expect_here("progress");
-  return parts_->progress(run);
-}
-std::vector<std::int64_t> Jobs::under_way(std::string_view job) const {
-  parts_->expect_here("under_way");
-  return parts_->runs_that(job, [](const LiveRun& live) { return live.stage == LiveRun::Stage::Running && !Parts::begins_later(live); });
-}
-std::vector<std::int64_t> Jobs::retried(std::string_view job) const {
-  parts_->expect_here("retried");
-  return parts_->runs_that(job, [](const LiveRun& live) { return !Parts::retry_note(live).empty(); });
-}
-std::shared_ptr<const Job> Jobs::live_job(std::int64_t run) const {
-  parts_->expect_here("live_job");
-  const LiveRun* const live = parts_->find(run);
-  return live == nullptr ? nullptr : live->job->job;
-}
-void Jobs::note_worker(std::int64_t run, std::string worker, Done<bool> done) {
-  parts_->expect_here("note_worker");
-  parts_->record("worker", run, worker);
-  if (LiveRun* const live = parts_->find(run)) live->run.worker = worker;
-  std::string work = "worker " + std::to_string(run) + " " + worker;
-  parts_->store.submit<bool>(
-      std::move(work),
-      [run, worker = std::move(worker)](JobStore& store, Planner&) -> Result<bool> {
-        if (Status noted = store.note_worker(run, worker); !noted.ok()) return failure(std::move(noted));
-        return true;
-      },
-      parts_->done_for_store(std::move(done)));
-}
-void Jobs::give_up_killed() {
-  parts_->expect_here("give_up_killed");
-  parts_->record("give up killed");
-  parts_->give_up_killed();
-}
 bool Jobs::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
   parts_->expect_here("when_stored");
   return parts_->when_stored(run, attempt, std::move(stored));
-}
-std::string Jobs::worker_of(std::int64_t run) const {
-  parts_->expect_here("worker_of");
-  const LiveRun* const live = parts_->find(run);
-  return live == nullptr ? std::string{} : live->run.worker;
-}
-std::optional<WallTime> Jobs::scheduled_of(std::int64_t run) const {
-  parts_->expect_here("scheduled_of");
-  const LiveRun* const live = parts_->find(run);
-  return live == nullptr ? std::nullopt : std::optional{live->run.scheduled};
-}
-std::uint32_t Jobs::attempts_of(std::int64_t run) const {
-  parts_->expect_here("attempts_of");
-  const LiveRun* const live = parts_->find(run);
-  return live == nullptr ? 0 : live->run.attempt;
-}
-bool Jobs::is_recovered() const noexcept {
-  parts_->expect_here("is_recovered");
-  return parts_->is_started;
 }
 void Jobs::on_end(std::function<void(const JobRun& run)> listener) {
   parts_->expect_here("on_end");
@@ -490,7 +391,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "worker") {
     const std::int64_t run = call.number();
     std::string worker = call.text();
-    if (call.is_whole()) note_worker(run, std::move(worker));
+    if (call.is_whole()) RemoteRuns(*this).note_worker(run, std::move(worker));
     return call.is_whole();
   }
   if (verb == "kill" || verb == "find run") {
@@ -500,7 +401,7 @@ bool Jobs::repeat(std::string_view text) {
     return true;
   }
   if (verb == "give up killed") {
-    if (call.is_whole()) give_up_killed();
+    if (call.is_whole()) RemoteRuns(*this).give_up_killed();
     return call.is_whole();
   }
   if (verb == "drain") {
@@ -522,7 +423,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "handle async") return handle_async(std::move(name), {}), true;
   if (verb == "remove handler") return remove_handler(name), true;
   if (verb == "has room") return has_room(name), true;
-  if (verb == "look again") return check_again(name), true;
+  if (verb == "look again") return RemoteRuns(*this).check_again(name), true;
   return false;
 }
 

@@ -91,7 +91,7 @@ class MatrixFile {
   void open() { store_ = make_sqlite_job_store((folder_ / ("jobs-" + std::to_string(losses_) + ".db")).string()).value(); }
   std::filesystem::path folder_;
   unsigned losses_ = 0;
-  std::unique_ptr<JobStore> store_;
+  std::shared_ptr<JobStore> store_;
 };
 
 /// The life of one cell.

@@ -9,7 +9,7 @@ namespace rondo::jobs {
 
 /// The checks of one call, in sequence. The functions given to the handlers keep it alive.
 struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
-  ParameterChecks(Jobs& of, std::vector<JobEdit> of_call, bool is_dry_run, Done<CheckedJobs> when_done)
+  ParameterChecks(Jobs& of, std::vector<JobEdit> of_call, bool is_dry_run, Done<std::vector<StoredJob>> when_done)
       : jobs(of),
         alive(of.parts_->self),
         until(of.parts_->runtime.scheduler().now() + limits::kParameterChecks),
@@ -37,7 +37,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
     if (found == parts.handlers.end())
       return unchecked.push_back(parts.waits_for_handler(job.handler) ? parts.no_handler(job.handler) : std::string{});
     // A copy: the check may remove its handler.
-    const CheckParameters check = found->second.async != nullptr ? found->second.async->check : found->second.check;
+    const CheckParameters check = found->second.async != nullptr ? found->second.async->basic.check : found->second.check;
     // put_all() refuses a larger one.
     const bool is_small = job.name.size() <= limits::kJobName && job.parameters.size() <= limits::kJobParameters;
     if (!check || !is_small || edits.size() > limits::kJobsOfPut) return unchecked.push_back({});
@@ -63,8 +63,8 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   void put() {
     jobs.put_all(std::move(edits), is_dry,
                  [done = std::move(done), unchecked = std::move(unchecked)](Result<std::vector<StoredJob>> stored) mutable {
-                   stored ? done(CheckedJobs{.jobs = std::move(*stored), .unchecked = std::move(unchecked)})
-                          : done(failure(stored.error()));
+                   for (std::size_t i = 0; stored && i < stored->size(); ++i) (*stored)[i].unchecked = std::move(unchecked[i]);
+                   done(std::move(stored));
                  });
   }
 
@@ -79,14 +79,14 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   const Instant until;
   std::vector<JobEdit> edits;
   const bool is_dry;
-  Done<CheckedJobs> done;
-  std::vector<std::string> unchecked;  // Of the jobs that were checked: CheckedJobs::unchecked.
+  Done<std::vector<StoredJob>> done;
+  std::vector<std::string> unchecked;  // Of the jobs that were checked: StoredJob::unchecked.
   Status refusal;                      // By a handler.
   bool is_calling = false;             // Within ask().
   bool is_over = false;                // put() or refuse() was called.
 };
 
-void Jobs::put_checked(std::vector<JobEdit> edits, bool is_dry, Done<CheckedJobs> done) {
+void Jobs::put_checked(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
   parts_->expect_here("put_checked");
   RONDO_EXPECT(done != nullptr, "Jobs::put_checked() was called with an empty 'done'");
   std::make_shared<ParameterChecks>(*this, std::move(edits), is_dry, std::move(done))->go_on();

@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "jobs/job_calls.h"
+#include "jobs/jobs_view.h"
 #include "jobs/live_run.h"
 #include "jobs/planner.h"
 #include "jobs/pools.h"
+#include "jobs/remote_runs.h"
 #include "jobs/run_queue.h"
 #include "jobs/store_thread.h"
 #include "jobs/time_ring.h"
@@ -30,10 +32,10 @@
 namespace rondo::jobs {
 
 struct HandlerEntry {
-  std::shared_ptr<const Jobs::Handler> handler;
+  std::shared_ptr<const Jobs::Handler> handler = {};
   bool in_turn = false;
-  std::shared_ptr<const AsyncHandler> async = {};  // In place of 'handler'.
-  CheckParameters check = {};                      // Of 'handler'.
+  std::shared_ptr<const RemoteHandler> async = {};  // In place of 'handler'.
+  CheckParameters check = {};                       // Of 'handler'.
 };
 
 /// The pause after the attempt with this number.
@@ -51,7 +53,7 @@ struct Jobs::JobSource {
 
 struct Jobs::Parts {
   /// 'repeat' makes a recorded call again (RecordedCalls).
-  Parts(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source,
+  Parts(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source,
         std::function<bool(std::string_view)> repeat);
   ~Parts();
   Parts(const Parts&) = delete;
@@ -130,7 +132,7 @@ struct Jobs::Parts {
   /// Whether an earlier process gave the run to a worker that may have begun it, and that has not said so since.
   bool may_be_at_worker(const LiveRun& live) const;
   /// ": " and why the handler has no room; empty if it gives no reason.
-  std::string why_no_room(const std::shared_ptr<const AsyncHandler>& handler) const;
+  std::string why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const;
   /// What `why` adds about the row of a run.
   RowInPlane row_state(std::string_view key);
   RowInPlane state_of_ended(std::int64_t run, std::string_view key) const;
@@ -184,10 +186,10 @@ struct Jobs::Parts {
   Outcome wait_for_handler(LiveRun& live);
   void stop_awaiting(LiveRun& live);
   Outcome begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket);
-  static bool has_room(const AsyncHandler& handler, std::int64_t run);
+  static bool has_room(const RemoteHandler& handler, std::int64_t run);
   /// 'thrown': what another function of the handler has thrown for this attempt; then the attempt begins and fails.
-  void start_async(LiveRun& live, const AsyncHandler& handler, Status thrown);
-  void call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const AsyncHandler& handler, Status thrown);
+  void start_async(LiveRun& live, const RemoteHandler& handler, Status thrown);
+  void call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const RemoteHandler& handler, Status thrown);
   /// The work of an attempt begins later, or has begun: then its timeout begins.
   void async_begin_changed(const AsyncRun::State& changed);
   static bool begins_later(const LiveRun& live);
@@ -397,7 +399,7 @@ struct Jobs::Parts {
   std::array<std::map<std::pair<int, std::uint64_t>, std::int64_t>, kPools.size()> waiting;
   /// The runs of an asynchronous handler without room, by its name.
   std::map<std::string, Line, std::less<>> lines;
-  std::map<std::string, Line, std::less<>> held;  // Those that AsyncHandler::held holds.
+  std::map<std::string, Line, std::less<>> held;  // Those that RemoteHandler::held holds.
   std::set<std::string> served_lines;             // serve_line() is under way for them.
   std::set<std::string> lines_to_serve;           // By line_timer.
   /// In a replay: the attempts of asynchronous handlers, by run. Otherwise the handlers keep them.

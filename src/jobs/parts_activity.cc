@@ -96,7 +96,7 @@ bool Jobs::Parts::may_be_at_worker(const LiveRun& live) const {
   return !live.run.worker.empty() && live.run.id <= recovered_to && (live.is_held || live.place_in_line == 0);
 }
 
-std::string Jobs::Parts::why_no_room(const std::shared_ptr<const AsyncHandler>& handler) const {
+std::string Jobs::Parts::why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const {
   if (handler == nullptr || !handler->why_no_room) return {};
   std::string why;
   const Status thrown = call_out([&] { why = handler->why_no_room(); });

@@ -15,7 +15,7 @@ namespace rondo::jobs {
 
 void Jobs::Parts::set_handler(std::string name, HandlerEntry entry) {
   RONDO_EXPECT(!name.empty(), "Jobs was given a handler with an empty name");
-  const bool is_function = entry.async != nullptr ? static_cast<bool>(entry.async->begin) : static_cast<bool>(*entry.handler);
+  const bool is_function = entry.async != nullptr ? static_cast<bool>(entry.async->basic.begin) : static_cast<bool>(*entry.handler);
   RONDO_EXPECT(is_function || calls.is_replayed(), "Jobs was given the handler '" + name + "' with an empty function");
   handlers[name] = std::move(entry);
   if (handlerless.erase(name) != 0) replan_after = "";  // Other handlers may not have been noted.
@@ -106,7 +106,7 @@ void Jobs::Parts::stop_awaiting(LiveRun& live) {
 
 Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket) {
   const std::string name = live.job->job->handler;
-  const std::shared_ptr<const AsyncHandler> async = handler.async;  // The handler may remove itself.
+  const std::shared_ptr<const RemoteHandler> async = handler.async;  // The handler may remove itself.
   const std::int64_t run = live.run.id;
   bool is_held = false;
   Status thrown;
@@ -145,7 +145,9 @@ Outcome Jobs::Parts::begin_async(LiveRun& live, const HandlerEntry& handler, con
   return Outcome::staged();
 }
 
-bool Jobs::Parts::has_room(const AsyncHandler& handler, std::int64_t run) { return !handler.has_room || handler.has_room(run); }
+bool Jobs::Parts::has_room(const RemoteHandler& handler, std::int64_t run) {
+  return !handler.basic.has_room || handler.basic.has_room(run);
+}
 
 Status Jobs::Parts::call_out(const std::function<void()>& call, std::string_view who) const {
   const CallOut mark(*this);
@@ -157,7 +159,7 @@ Status Jobs::Parts::call_out(const std::function<void()>& call, std::string_view
   return {};
 }
 
-void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status thrown) {
+void Jobs::Parts::start_async(LiveRun& live, const RemoteHandler& handler, Status thrown) {
   count_attempt(live);
   watch_timeout(live);
   const std::int64_t run = live.run.id;
@@ -182,14 +184,14 @@ void Jobs::Parts::start_async(LiveRun& live, const AsyncHandler& handler, Status
   if (was_killed && after != nullptr && after->stage == LiveRun::Stage::Running) stop(*after, RunState::Killed, kKilled);
 }
 
-void Jobs::Parts::call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const AsyncHandler& handler, Status thrown) {
+void Jobs::Parts::call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const RemoteHandler& handler, Status thrown) {
   CallsWithin marks(*this, "begin", of_attempt->run, of_attempt->number);
   const auto state = std::move(of_attempt);  // The marks are also around the end of a run that the handler drops.
   if (calls.is_replayed()) {
     replayed.insert_or_assign(state->run, state);
     return marks.repeat();
   }
-  if (thrown.ok()) thrown = call_out([&] { handler.begin(AsyncRun{state}); });
+  if (thrown.ok()) thrown = call_out([&] { handler.basic.begin(AsyncRun{state}); });
   if (!thrown.ok()) state->end(std::move(thrown), {});
 }
 
@@ -204,7 +206,7 @@ void Jobs::Parts::serve_line(const std::string& name) {
     if (handler == handlers.end() || handler->second.async == nullptr || line == lines.end()) break;
     const auto place = line->second.upper_bound(last);
     if (place == line->second.end()) break;
-    const std::shared_ptr<const AsyncHandler> async = handler->second.async;
+    const std::shared_ptr<const RemoteHandler> async = handler->second.async;
     const Line::key_type at = place->first;
     const std::int64_t next = place->second;
     if (LiveRun* const live = find(next); is_in_line(live, name) && waits_for_facts_again(*live)) {
@@ -239,7 +241,7 @@ void Jobs::Parts::check_again(const std::string& name) {
   const auto handler = handlers.find(name);
   const auto found = held.find(name);
   if (handler == handlers.end() || handler->second.async == nullptr || found == held.end()) return;
-  const std::shared_ptr<const AsyncHandler> async = handler->second.async;
+  const std::shared_ptr<const RemoteHandler> async = handler->second.async;
   std::vector<std::pair<std::int64_t, Status>> begun;
   const auto is_held = [&name](const LiveRun* live) { return is_in_line(live, name) && live->is_held; };
   for (const auto& [place, run] : std::exchange(found->second, {})) {

@@ -100,7 +100,7 @@ Jobs::JobSource Jobs::JobSource::taken(Runtime& runtime) {
   return std::move(*source);
 }
 
-Jobs::Parts::Parts(Runtime& of_runtime, std::unique_ptr<JobStore> of_store, const JobsOptions& of_options, JobSource source,
+Jobs::Parts::Parts(Runtime& of_runtime, std::shared_ptr<JobStore> of_store, const JobsOptions& of_options, JobSource source,
                    std::function<bool(std::string_view)> repeat)
     : runtime(of_runtime),
       options(of_options),

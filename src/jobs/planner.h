@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "jobs/family.h"
+#include "jobs/job_store.h"
 #include "jobs/named_few.h"
 #include "rondo/calendar/schedule.h"
 #include "rondo/calendar/zone.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jobs/put_jobs.h"
+#include "jobs/remote_runs.h"
 #include "jobs/testing/passing_job_store.h"
 #include "jobs/testing/testbed.h"
 #include "rondo/base/clock.h"
@@ -222,7 +223,7 @@ TEST_F(PutAllTest, RunsThatAnEarlierProcessPlannedFollowAnEditBeforeTheStart) {
   root.job.schedule.when = "every 300ms";
   jobs->put_all({root}, false);
   jobs->start();
-  ASSERT_TRUE(becomes([this] { return jobs->is_recovered() && jobs->stats().succeeded > 8; }));
+  ASSERT_TRUE(becomes([this] { return RemoteRuns(*jobs).is_recovered() && jobs->stats().succeeded > 8; }));
   const WallTime from = SystemClock{}.wall_now();
   for (const char* const name : {"root", "child"}) {
     std::size_t checked = 0;
@@ -239,7 +240,7 @@ TEST_F(PutAllTest, ALockFileThatIsASymbolicLinkIsRefusedAndItsTargetStaysAsItIs)
   const std::string other = path() + "-other";
   const std::string target = path() + "-target";
   std::filesystem::create_symlink(target, other + "-lock");
-  const std::unique_ptr<JobStore> store = std::move(*make_sqlite_job_store(other));
+  const std::shared_ptr<JobStore> store = std::move(*make_sqlite_job_store(other));
   EXPECT_THAT(store->claim().to_string(), AllOf(HasSubstr(other + "-lock"), HasSubstr("it is a symbolic link")));
   EXPECT_FALSE(std::filesystem::exists(target));
 }

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "jobs/planner.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/jobs/jobs.h"
 
 namespace rondo::jobs {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/remote_runs.h"
 #include "jobs/testing/testbed.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
@@ -26,7 +27,7 @@ class SharedDatabase : public test::JobsTestbed {
     jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
     jobs->handle_async("away", {.begin = [this](const AsyncRun& run) { begun.push_back(run); }});
     jobs->start();
-    EXPECT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+    EXPECT_TRUE(becomes([this] { return RemoteRuns(*jobs).is_recovered(); }));
     second = std::make_unique<Jobs>(other, make_sqlite_job_store(path()).value(), options);
     second->start();
   }

@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "rondo/jobs/job_store.h"
+#include "jobs/job_store.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
 struct StoreKind {
   std::string name;
-  std::function<Result<std::unique_ptr<JobStore>>(const std::filesystem::path& folder)> open;
+  std::function<Result<std::shared_ptr<JobStore>>(const std::filesystem::path& folder)> open;
 };
 
 class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
@@ -65,7 +65,7 @@ class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
   }
 
   std::filesystem::path folder;
-  std::unique_ptr<JobStore> store;
+  std::shared_ptr<JobStore> store;
   std::int64_t last_ = 0;  // Seconds, for scheduled instants.
 };
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JobStoreContract);

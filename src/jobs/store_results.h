@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "jobs/planner.h"
 #include "rondo/base/result.h"
-#include "rondo/jobs/job_store.h"
 
 namespace rondo::jobs {
 

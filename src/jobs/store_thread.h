@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "base/thrown.h"
+#include "jobs/job_store.h"
 #include "jobs/planner.h"
 #include "jobs/store_results.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/sched/executor.h"
 
 namespace rondo::jobs {
@@ -38,7 +38,7 @@ class StoreThread {
   /// 'scheduler' must outlive it. Its destructor runs the remaining works, without calling 'done'.
   /// 'on_clocks' receives the wall clock less the monotonic clock, before 'done' of a work is called. 'on_thrown' receives what a 'done'
   /// has thrown, with the name of its work: an exception that left the executor would end it.
-  StoreThread(Scheduler& scheduler, std::unique_ptr<JobStore> store, PlannerOptions options, std::function<void(Duration)> on_clocks,
+  StoreThread(Scheduler& scheduler, std::shared_ptr<JobStore> store, PlannerOptions options, std::function<void(Duration)> on_clocks,
               std::function<void(const std::string&, const std::exception_ptr&)> on_thrown)
       : clock_(scheduler.clock()),
         store_(std::move(store)),
@@ -119,7 +119,7 @@ class StoreThread {
   std::uint64_t submitted_ = 0;
   std::uint64_t answered_ = 0;
   const Clock& clock_;
-  std::unique_ptr<JobStore> store_;
+  std::shared_ptr<JobStore> store_;
   Planner planner_;
   const std::function<void(Duration)> on_clocks_;
   const std::function<void(const std::string&, const std::exception_ptr&)> on_thrown_;

@@ -33,7 +33,7 @@ jobs::JobsOptions drawn_options(Random& random) {
 }  // namespace
 
 struct JobLife::Process {
-  Process(Runtime& runtime, std::unique_ptr<jobs::JobStore> store, const jobs::JobsOptions& options)
+  Process(Runtime& runtime, std::shared_ptr<jobs::JobStore> store, const jobs::JobsOptions& options)
       : jobs(runtime, std::move(store), options) {}
   jobs::Jobs jobs;
 };

@@ -32,7 +32,7 @@ class JobLife final : public Life {
 
   Random random_;
   std::filesystem::path folder_;
-  std::unique_ptr<jobs::JobStore> store_;
+  std::shared_ptr<jobs::JobStore> store_;
   JobWitness* witness_ = nullptr;  // Owned by the world.
   std::unique_ptr<sim::World> world_;
   std::weak_ptr<Process> process_;

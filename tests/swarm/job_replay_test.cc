@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "jobs/remote_runs.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
@@ -80,17 +81,16 @@ class Elsewhere {
   Elsewhere(const Elsewhere&) = delete;
   Elsewhere& operator=(const Elsewhere&) = delete;
   void add() {
-    jobs_.handle_async("elsewhere", {.begin = [this](jobs::AsyncRun run) { begin(run); },
-                                     .has_room =
-                                         [this](std::int64_t run) {
-                                           if (run % 5 == 0) call_back(run);
-                                           return under_way_.size() < 2;
-                                         },
-                                     .held =
-                                         [this](std::int64_t run) {
-                                           if (run % 3 == 0) call_back(run);
-                                           return ticks_ < 4 && run % 2 == 0 ? "held" : "";
-                                         }});
+    jobs::RemoteRuns(jobs_).handle("elsewhere", {.basic = {.begin = [this](jobs::AsyncRun run) { begin(run); },
+                                                           .has_room =
+                                                               [this](std::int64_t run) {
+                                                                 if (run % 5 == 0) call_back(run);
+                                                                 return under_way_.size() < 2;
+                                                               }},
+                                                 .held = [this](std::int64_t run) {
+                                                   if (run % 3 == 0) call_back(run);
+                                                   return ticks_ < 4 && run % 2 == 0 ? "held" : "";
+                                                 }});
   }
   void end_one(const std::string& note) {
     if (under_way_.empty()) return;
@@ -123,7 +123,7 @@ class Elsewhere {
       if (begins_later_.erase(run.run()) != 0) run.began_at(run.scheduled());
     }
     end_one("by a timer");
-    if (++ticks_ <= 4) jobs_.check_again("elsewhere");
+    if (++ticks_ <= 4) jobs::RemoteRuns(jobs_).check_again("elsewhere");
     jobs_.has_room("elsewhere");
   }
   void begin(const jobs::AsyncRun& run) {

@@ -88,7 +88,7 @@ class JobWitness::ReportingStore final : public jobs::test::PassingJobStore {
 JobWitness::JobWitness(jobs::JobStore& store, const Clock& clock) : store_(store), clock_(clock) {}
 JobWitness::~JobWitness() = default;
 
-std::unique_ptr<jobs::JobStore> JobWitness::store_of_process() { return std::make_unique<ReportingStore>(*this); }
+std::shared_ptr<jobs::JobStore> JobWitness::store_of_process() { return std::make_unique<ReportingStore>(*this); }
 
 void JobWitness::fail(std::string what) {
   if (failure_.ok()) failure_ = {StatusCode::Internal, std::move(what)};

@@ -14,8 +14,8 @@
 #include <string>
 #include <utility>
 
+#include "jobs/job_store.h"
 #include "rondo/calendar/zone.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/sim/world.h"
 
@@ -31,7 +31,7 @@ class JobWitness final : public sim::Checker {
   Status at_rest(const sim::World& world) override;
 
   /// A store of one process: it passes each call on, and reports it to this.
-  std::unique_ptr<jobs::JobStore> store_of_process();
+  std::shared_ptr<jobs::JobStore> store_of_process();
   void called(const jobs::JobContext& context, bool succeeds);
   void killed(std::int64_t run) { killed_.insert(run); }
   /// A run that has not ended; 0 if there is none. 'which' chooses one.

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "jobs/testing/passing_job_store.h"
+#include "jobs/workers/options.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/text.h"
@@ -38,14 +39,14 @@ namespace rondo::jobs {
 /// A store that cannot store an end while the file "full" is in its folder.
 class FillableStore final : public test::PassingJobStore {
  public:
-  FillableStore(std::unique_ptr<JobStore> store, std::string folder)
+  FillableStore(std::shared_ptr<JobStore> store, std::string folder)
       : PassingJobStore(*store), held_(std::move(store)), full_(std::move(folder) + "/full") {}
   Status finish(std::span<const RunEnd> ends) override {
     return std::filesystem::exists(full_) ? Status{StatusCode::Unavailable, "the disk is full"} : PassingJobStore::finish(ends);
   }
 
  private:
-  std::unique_ptr<JobStore> held_;
+  std::shared_ptr<JobStore> held_;
   std::filesystem::path full_;
 };
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
-#include "rondo/jobs/job_store.h"
 
 namespace rondo::demo {
 

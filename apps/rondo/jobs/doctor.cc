@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/sqlite/doctor.h"
 #include "output/exit_code.h"
 #include "output/json_text.h"
 #include "output/print.h"
@@ -14,7 +15,6 @@
 #include "output/report.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
-#include "rondo/jobs/job_store.h"
 
 namespace rondo::cli {
 

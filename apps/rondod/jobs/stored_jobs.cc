@@ -18,6 +18,10 @@
 #include "commands/answers.h"
 #include "job_handlers/handlers.h"
 #include "job_handlers/settings.h"
+#include "jobs/job_store.h"
+#include "jobs/jobs_view.h"
+#include "jobs/sqlite/doctor.h"
+#include "jobs/workers/options.h"
 #include "rondo/base/text.h"
 #include "rondo/jobs/commands.h"
 #include "rondo/jobs/jobs.h"
@@ -79,7 +83,7 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
 
 class StoredJobs final : public JobService {
  public:
-  StoredJobs(std::unique_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
+  StoredJobs(std::shared_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
       : file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)), workers_(runtime, jobs_) {
     jobs_.on_end([this](const jobs::JobRun& run) {
       failing_.ended(run);
@@ -135,12 +139,12 @@ class StoredJobs final : public JobService {
   void add_health(json::array& troubles, json::array& notes) const override {
     if (const Status health = jobs_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
-    const std::vector<std::string> awaited = jobs_.awaited_handlers();
+    const std::vector<std::string> awaited = jobs::JobsView(jobs_).awaited_handlers();
     const std::vector<std::string> late =
-        jobs_.awaited_handlers(kWorkerPatience, kConnectPatience);  // A part of 'awaited', in the same order.
+        jobs::JobsView(jobs_).awaited_handlers(kWorkerPatience, kConnectPatience);  // A part of 'awaited', in the same order.
     for (std::size_t i = 0; i < std::min(awaited.size(), kNotes); ++i) {
       json::array& to = std::ranges::binary_search(late, awaited[i]) ? troubles : notes;
-      to.push_back(sentence("jobs: " + jobs_.handler_trouble(awaited[i])));
+      to.push_back(sentence("jobs: " + jobs::JobsView(jobs_).handler_trouble(awaited[i])));
     }
     for (const std::string& words : failing_.words()) notes.push_back(sentence("jobs: " + words));
     if (!obstructed_.empty()) {
@@ -165,8 +169,8 @@ class StoredJobs final : public JobService {
     return count > 1 ? " (the same of " + std::to_string(count - 1) + " more)" : std::string{};
   }
 
-  /// Reads the jobs, a page in each call until all are read, and again after edits: those that are started and do not run, and at the first
-  /// time the last runs of jobs that earlier processes ran.
+  /// Reads the jobs, a page in each call until all are read, and again after edits: those that are started and do not run, and at the
+  /// first time the last runs of jobs that earlier processes ran.
   void read_jobs() {
     constexpr std::size_t kJobs = 64;
     constexpr std::size_t kRuns = 20;

@@ -20,9 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
-#include "rondo/jobs/job_store.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {

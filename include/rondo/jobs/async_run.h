@@ -21,13 +21,6 @@
 
 namespace rondo::jobs {
 
-/// How far a run is, as its handler reported last.
-struct Progress {
-  unsigned percent = 0;   // 0 to 100.
-  std::string text = {};  // At most limits::kRunNote bytes.
-  friend bool operator==(const Progress&, const Progress&) = default;
-};
-
 /// A handle: all copies refer to one attempt. The first end() counts. If the last copy is destroyed before, the attempt fails as
 /// Unavailable.
 class AsyncRun {
@@ -53,7 +46,7 @@ class AsyncRun {
   /// "waits until worker web-1 has begun it". At most limits::kRunNote bytes. A later call changes the text.
   void begins_later(std::string_view waits) const;
   /// The work began at this time. A time in the future counts as now, one more than a day before scheduled() as that. Without it, begin()
-  /// counts; but work that was under way already (AsyncHandler::has_begun) began before.
+  /// counts; but work that an earlier process began was under way before.
   void began_at(WallTime begun) const;
   /// The work ended at this time: call it before end(). Without it, end() counts. A time before the begin, or in the future, counts as the
   /// nearest one that can be.
@@ -71,7 +64,7 @@ class AsyncRun {
   /// Jobs::has_room(). A run that was killed meanwhile ends.
   void put_back() const;
   /// Lets go of the attempt without an end, when the program ends and the work elsewhere goes on: the run has no stored end, so it is begun
-  /// again after the next start (AsyncHandler::has_begun).
+  /// again after the next start.
   void leave() const noexcept;
   /// False after the end, when the job was removed, and when Jobs was destroyed.
   bool is_open() const noexcept;
@@ -88,16 +81,6 @@ struct AsyncHandler {
   /// Whether 'run' may begin now. Runs for which it returns false wait in the order of their priority, until Jobs::has_room(). Empty:
   /// always.
   std::function<bool(std::int64_t run)> has_room = {};
-  /// Whether 'run' is under way already, because it was begun before a restart of this program. Such a run does not wait in line. Empty:
-  /// none.
-  std::function<bool(std::int64_t run)> has_begun = {};
-  /// For a run that an earlier process left, and that has not begun: for what it waits although there may be room, such as "waits until
-  /// worker 'w1' reports whether it has run 17". Empty text: for nothing. Other runs do not wait behind it. Asked again at
-  /// Jobs::check_again().
-  std::function<std::string(std::int64_t run)> held = {};
-  /// Why has_room() may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
-  /// 2026-11-01T02:30:00Z". Empty text, or no function: only because other runs take the room.
-  std::function<std::string()> why_no_room = {};
   /// Empty: Jobs::put_checked() checks no parameters of this handler.
   CheckParameters check = {};
 };

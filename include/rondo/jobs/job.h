@@ -117,6 +117,8 @@ struct StoredJob {
   /// requires has none and does not run. Set in the answers of Jobs::find(), list() and put_all(), not in a replay. Empty: nothing is
   /// known.
   std::string obstacle = {};
+  /// Why its parameters were not checked. Set in the answers of Jobs::put_checked(). Empty: they were, or its handler has no check.
+  std::string unchecked = {};
 };
 
 /// False for what stands for a row that cannot be read: it has only a name, and a note that says why.

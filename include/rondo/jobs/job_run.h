@@ -39,9 +39,6 @@ std::optional<Band> band_of(std::string_view name) noexcept;
 /// Whether a user or a program asked for the run: it runs although its job is stopped.
 constexpr bool is_requested(Band band) noexcept { return band == Band::Manual || band == Band::Backfill; }
 
-/// No worker has this name.
-inline constexpr std::string_view kUnknownWorker = "*";
-
 struct JobRun {
   std::int64_t id = 0;  // Given by the store, never used again. It stays the same over restarts and attempts.
   std::int64_t job_id = 0;
@@ -58,28 +55,13 @@ struct JobRun {
   /// The runs of its job's parents, after whose success it begins. They stay the same when the job is edited. In a list of runs that are
   /// not stored yet: their places in the list, each before this one.
   std::vector<std::int64_t> parents = {};
-  /// The worker to which the attempt under way, or the one of the end, was given; empty: it was given to none. kUnknownWorker for a run of
-  /// a database of an earlier version.
+  /// The worker to which the attempt under way, or the one of the end, was given; empty: it was given to none. "*" for a run of a
+  /// database of an earlier version.
   std::string worker = {};
   bool is_killed = false;  // By a user. It is not begun again.
 };
 
 /// Whether a later run of its job has stopped the run (Overlap::Cover).
 inline bool is_covered(const JobRun& run) noexcept { return run.state == RunState::Killed && !run.is_killed; }
-
-/// What a run without a stored end does at present: Jobs::activity().
-struct RunActivity {
-  enum class Stage : std::uint8_t {
-    Planned,  // It waits for its time, or for the time of its next attempt.
-    Waiting,  // It is due, and waits for facts, for other runs of its job, for a place, or for the begin of its work elsewhere.
-    Running,  // Its handler runs.
-    Ending,   // The end of an attempt, or of the run, is being stored.
-  };
-  Stage stage = Stage::Planned;
-  std::optional<WallTime> begun{};  // Running, and Ending an attempt: when the attempt began; empty in a replay.
-  std::string place = {};           // Where it runs, or waits for a place: "pool fast", "worker web-1". Empty: unknown.
-  std::string text = {};            // For people: "waits for its time, 2026-11-01T02:30:00Z".
-  std::string trouble = {};         // Why the work elsewhere may not go on, as its handler says; a part of 'text'. Empty: it goes on.
-};
 
 }  // namespace rondo::jobs

@@ -112,13 +112,6 @@ struct BackfillRange {
   bool dry_run = false;   // Nothing is stored: the runs of the answer have no id.
 };
 
-/// The answer of Jobs::put_checked(): the jobs in the order of the edits.
-struct CheckedJobs {
-  std::vector<StoredJob> jobs;
-  /// For each job why its parameters were not checked. Empty: they were, or its handler has no check.
-  std::vector<std::string> unchecked;
-};
-
 struct JobsStats {
   std::uint64_t planned = 0;
   std::uint64_t fired = 0;  // Rows that were given to the tables.
@@ -146,12 +139,12 @@ class Jobs {
 
   /// For tests, and for programs that cannot run without jobs: where open() returns an error, this prints it and ends the process.
   /// 'runtime' must outlive it.
-  Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
+  Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options = {});
   /// Requests the stop of running handlers and waits for them, however long they take: see JobsOptions::end_notice. Their runs have no
   /// stored end, so they run again after the next start, also if they returned ok: they may have stopped half-way. See drain().
   ~Jobs();
   /// AlreadyExists if the runtime has, or had, a Jobs: a runtime has one, because each kind of fact about jobs has one provider.
-  static Result<std::unique_ptr<Jobs>> open(Runtime& runtime, std::unique_ptr<JobStore> store, JobsOptions options = {});
+  static Result<std::unique_ptr<Jobs>> open(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options = {});
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
 
@@ -166,20 +159,11 @@ class Jobs {
   void handle_async(std::string name, AsyncHandler handler);
   /// Runs that wait for room at an asynchronous handler may begin, as many as AsyncHandler::has_room() allows.
   void has_room(const std::string& handler);
-  /// AsyncHandler::held may answer differently now. O(runs that the handler holds).
-  void check_again(const std::string& handler);
   /// The handler goes away. Attempts under way are not touched. Runs that have not begun fail, or wait: see wait_for_handlers().
   void remove_handler(const std::string& name);
   /// Runs whose handler is absent and begins with 'prefix' do not fail. They wait for the fact job-handler:<handler>, and begin when the
   /// handler is set. 'reason' returns what `rondo why` shows, such as "no worker offers command backup".
   void wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason);
-  /// Why runs of a job with this handler would not begin at present, with the number of those that wait for it; empty if it is set.
-  std::string handler_trouble(std::string_view handler) const;
-  /// The absent handlers for which runs wait that were due at least 'late' ago, and that have waited here for at least 'waited'.
-  std::vector<std::string> awaited_handlers(Duration late = Duration{0}, Duration waited = Duration{0}) const;
-  /// For handlers that give runs to workers, when no worker is expected any more that an earlier process gave a run to: ends the runs that
-  /// were killed before the start of this program and wait for an absent handler.
-  void give_up_killed();
   /// Jobs may require facts of this kind (Job::required_facts), beside kJobSucceeded. Call it before start(). As long as no Orch provides
   /// them, the runs of such jobs wait, and `rondo why` says that there is no provider. A job that requires such a fact can be defined after
   /// this call.
@@ -214,7 +198,7 @@ class Jobs {
   /// The same, after the handlers of the jobs have checked the parameters (CheckParameters), one job after the other, for at most
   /// limits::kParameterChecks: then no further check begins. InvalidArgument if a handler refuses the parameters of a job: then nothing is
   /// stored, and 'done' may be called within the call. The checks are no part of a recorded run. 'done' must not be empty (asserted).
-  void put_checked(std::vector<JobEdit> edits, bool is_dry, Done<CheckedJobs> done);
+  void put_checked(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done);
   /// Starts a job: its first run is that of the first instant that is due after now, also if its jitter has begun before; "after DURATION"
   /// begins with a run one DURATION from now.
   void start(std::string name, Done<StoredJob> done = {});
@@ -245,42 +229,15 @@ class Jobs {
   /// A run as the store has it; NotFound.
   void find_run(std::int64_t run, Done<JobRun> done);
 
-  /// What a run without a stored end does at present; empty for another one. O(facts of its job).
-  std::optional<RunActivity> activity(std::int64_t run) const;
-  /// Why the last attempt of a run failed that waits for a further one, and when that begins; empty for another run.
-  std::string retry_note(std::int64_t run) const;
-  /// The next scheduled instant at which a job fires: that of a run that is planned already, otherwise StoredJob::next. Empty for a stopped
-  /// job, and for one with parents. O(live runs of the job).
-  std::optional<WallTime> next_of(const StoredJob& stored) const;
   /// The runs of a job without an end, the oldest first, as this process knows them: they may be ahead of the store. O(result).
   std::vector<JobRun> unfinished(std::int64_t job_id) const;
   /// As they were given to the constructor.
   const JobsOptions& options() const;
-  /// How far a run is, if an asynchronous handler is carrying it out.
-  std::optional<Progress> progress(std::int64_t run) const;
-  /// The runs of a job whose handler runs, the oldest first. O(live jobs).
-  std::vector<std::int64_t> under_way(std::string_view job) const;
-  /// The runs of a job that wait for a further attempt, the oldest first. O(live jobs).
-  std::vector<std::int64_t> retried(std::string_view job) const;
-  /// For handlers that give runs to workers: records that a run without a stored end is given to 'worker'. Give it when 'done' has been
-  /// called with a value, so that after a crash the worker that has the run is known.
-  void note_worker(std::int64_t run, std::string worker, Done<bool> done = {});
   /// For handlers that answer for what is stored. While the end of this attempt is on its way into the store, returns true, and 'stored' is
   /// called in a later turn: with ok when the store has the end, or with the reason why it could not be stored; Jobs tries again. The last
   /// call for a run counts. Otherwise false: the store has the end, or the attempt has not ended. An exception of 'stored' is reported to
   /// Runtime::on_reject. After ~Jobs 'stored' is not called any more.
   bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
-  /// The worker to which a run without a stored end was given last: see JobRun::worker. Empty, too, if there is no such run.
-  std::string worker_of(std::int64_t run) const;
-  /// The scheduled time of a run without a stored end; nothing if there is no such run.
-  std::optional<WallTime> scheduled_of(std::int64_t run) const;
-  /// The attempts that have ended of a run without a stored end, as far as this process knows: JobRun::attempt. 0 if there is no such run.
-  std::uint32_t attempts_of(std::int64_t run) const;
-  /// The job of a run without a stored end; null if there is no such run. Before is_recovered() the run may be one of an earlier process.
-  std::shared_ptr<const Job> live_job(std::int64_t run) const;
-  /// Whether the runs that an earlier process left have been taken up.
-  bool is_recovered() const noexcept;
-
   const JobsStats& stats() const;
   /// Ok, or why nothing is planned or stored at present, also before start(), or why a definition without 'done' failed. FailedPrecondition
   /// if a handler has not returned, or ended its attempt, a minute after it was asked to stop; and if a started job names an absent handler
@@ -289,10 +246,12 @@ class Jobs {
   Status health() const;
 
  private:
+  friend class JobsView;
+  friend class RemoteRuns;
   struct Parts;
   struct JobSource;
   struct ParameterChecks;
-  Jobs(Runtime& runtime, std::unique_ptr<JobStore> store, const JobsOptions& options, JobSource source);
+  Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source);
   bool repeat(std::string_view call);
   bool repeat_put(JobCall& call);
   bool repeat_stop(JobCall& call);

@@ -41,7 +41,7 @@ inline constexpr std::size_t kJobsOfFamily = 200;
 inline constexpr std::size_t kJobsOfPut = 500;
 
 /// Time of the checks of parameters of one call, which checks one job after the other. A single check may end later than this.
-/// Reached: no further check begins, and the other jobs are stored unchecked. Figure: none: `CheckedJobs::unchecked` says so. Test:
+/// Reached: no further check begins, and the other jobs are stored unchecked. Figure: none: `StoredJob::unchecked` says so. Test:
 /// `ParameterChecksTest.NoCheckBeginsAfterTheTimeOfTheCall`.
 inline constexpr Duration kParameterChecks = 2s;
 

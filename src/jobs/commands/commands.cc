@@ -13,6 +13,7 @@
 #include "commands/answers.h"
 #include "jobs/commands/next_firings.h"
 #include "jobs/job_json.h"
+#include "jobs/jobs_view.h"
 #include "rondo/admin/command.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
@@ -106,7 +107,7 @@ void add_damage(json::object& job, const StoredJob& stored) {
 
 /// Why runs of a job would not begin, for people; empty if they would.
 std::string warning_of(const Jobs& jobs, const StoredJob& stored) {
-  std::string warning = jobs.handler_trouble(stored.job.handler);
+  std::string warning = JobsView(jobs).handler_trouble(stored.job.handler);
   if (!stored.obstacle.empty()) warning += (warning.empty() ? "it does not run: " : "; it does not run: ") + stored.obstacle;
   return warning;
 }
@@ -123,7 +124,7 @@ std::size_t covered_of(const std::vector<JobRun>& newest) {
 
 /// Finishes the answer of show() with a warning. The runs of a job with Overlap::Cover may take longer than the time between them.
 void finish_show(Jobs& jobs, const StoredJob& stored, json::object object, Reply reply) {
-  const std::string warning = stored.is_running ? warning_of(jobs, stored) : jobs.handler_trouble(stored.job.handler);
+  const std::string warning = stored.is_running ? warning_of(jobs, stored) : JobsView(jobs).handler_trouble(stored.job.handler);
   if (!warning.empty()) object["warning"] = sentence(warning);
   if (stored.job.overlap != Overlap::Cover) return reply.finish(object);
   jobs.runs(stored.job.name, INT64_MAX, kNewest,
@@ -141,14 +142,14 @@ void finish_show(Jobs& jobs, const StoredJob& stored, json::object object, Reply
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
-    json::object object = object_of(*stored, jobs.next_of(*stored));
+    json::object object = object_of(*stored, JobsView(jobs).next_of(*stored));
     add_damage(object, *stored);
     json::array runs;
-    for (const std::int64_t run : jobs.under_way(stored->job.name)) {
-      const auto progress = jobs.progress(run);
+    for (const std::int64_t run : JobsView(jobs).under_way(stored->job.name)) {
+      const auto progress = JobsView(jobs).progress(run);
       json::object one = progress ? object_of(*progress) : json::object{};
       one["run"] = run;
-      const RunActivity activity = jobs.activity(run).value_or(RunActivity{});
+      const RunActivity activity = JobsView(jobs).activity(run).value_or(RunActivity{});
       one["begun"] = time_of(activity.begun);
       if (!activity.place.empty()) one["place"] = sentence(activity.place);
       if (!activity.trouble.empty()) one["trouble"] = sentence(activity.trouble);
@@ -156,8 +157,8 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
     }
     if (!runs.empty()) object["under_way"] = std::move(runs);
     json::array retried;
-    for (const std::int64_t run : jobs.retried(stored->job.name))
-      retried.push_back(json::object{{"run", run}, {"note", sentence(jobs.retry_note(run))}});
+    for (const std::int64_t run : JobsView(jobs).retried(stored->job.name))
+      retried.push_back(json::object{{"run", run}, {"note", sentence(JobsView(jobs).retry_note(run))}});
     if (!retried.empty()) object["retried"] = std::move(retried);
     finish_show(jobs, *stored, std::move(object), std::move(reply));
   });
@@ -166,7 +167,7 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
 /// Answers with the job of a result.
 Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
   return [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
-    stored ? reply.finish(object_of(*stored, jobs.next_of(*stored))) : reply.fail(stored.error());
+    stored ? reply.finish(object_of(*stored, JobsView(jobs).next_of(*stored))) : reply.fail(stored.error());
   };
 }
 
@@ -213,7 +214,7 @@ void list_page(Jobs& jobs, const JobPage& page, std::size_t at, const Filter& fi
       return reply.next_turn([&jobs, page, at, filter](Reply next) { list_page(jobs, page, at, filter, std::move(next)); });
     const StoredJob& stored = (*page)[at];
     if (!filter.has(stored.job)) continue;
-    json::object row = object_of(stored, jobs.next_of(stored));
+    json::object row = object_of(stored, JobsView(jobs).next_of(stored));
     add_damage(row, stored);
     if (filter.is_plan) add_plan(row, jobs, stored);
     reply.row(std::move(row));
@@ -232,18 +233,18 @@ void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply repl
 }
 
 /// A job that was put, or would be, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
-/// 'unchecked': CheckedJobs::unchecked. A stopped job of a dry run has the instant that it would have if it were started now.
-json::object object_of_put(const Jobs& jobs, const StoredJob& stored, const std::string& unchecked, bool is_dry) {
-  std::optional<WallTime> next = jobs.next_of(stored);
+/// A stopped job of a dry run has the instant that it would have if it were started now.
+json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dry) {
+  std::optional<WallTime> next = JobsView(jobs).next_of(stored);
   if (is_dry && !stored.is_running) {
     const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
     if (firings && !firings->empty()) next = firings->front().scheduled;
   }
   json::object object = object_of(stored, next);
   std::string warning = warning_of(jobs, stored);
-  if (!unchecked.empty()) {
-    const bool is_absent = !jobs.handler_trouble(stored.job.handler).empty();  // The warning begins with the reason.
-    warning += (warning.empty() ? "" : "; ") + std::string{"its parameters were not checked"} + (is_absent ? "" : ": " + unchecked);
+  if (!stored.unchecked.empty()) {
+    const bool is_absent = !JobsView(jobs).handler_trouble(stored.job.handler).empty();  // The warning begins with the reason.
+    warning += (warning.empty() ? "" : "; ") + std::string{"its parameters were not checked"} + (is_absent ? "" : ": " + stored.unchecked);
   }
   const Result<calendar::Schedule> schedule = compile(stored.job.schedule, 0);
   const auto* const cron = schedule ? std::get_if<calendar::Cron>(&schedule->when) : nullptr;
@@ -270,9 +271,9 @@ void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   std::vector<JobEdit> edits;
   edits.push_back({std::move(*job), arguments.flag("start") ? JobEdit::Running::IfNew : JobEdit::Running::Kept});
   const bool is_dry = arguments.flag("dry_run");
-  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<CheckedJobs>& put) mutable {
+  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
     if (!put) return reply.fail(put.error());
-    reply.finish(object_of_put(jobs, put->jobs.front(), put->unchecked.front(), is_dry));
+    reply.finish(object_of_put(jobs, put->front(), is_dry));
   });
 }
 
@@ -309,9 +310,9 @@ void put_all(Jobs& jobs, const Arguments& arguments, Reply reply) {
   }
   reply.expect_rows();
   const bool is_dry = arguments.flag("dry_run");
-  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<CheckedJobs>& put) mutable {
+  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
     if (!put) return reply.fail(put.error());
-    for (std::size_t i = 0; i < put->jobs.size(); ++i) reply.row(object_of_put(jobs, put->jobs[i], put->unchecked[i], is_dry));
+    for (const StoredJob& stored : *put) reply.row(object_of_put(jobs, stored, is_dry));
     reply.finish();
   });
 }
@@ -372,9 +373,10 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
               for (const JobRun& run : *runs) {
                 json::object row = object_of(run);
                 // It may have ended since the store was read.
-                if (const auto activity = jobs.activity(run.id); activity && !is_final(run.state)) add_activity(row, *activity, run);
-                if (const std::string note = jobs.retry_note(run.id); !note.empty()) row["note"] = sentence(note);
-                const auto progress = jobs.progress(run.id);
+                if (const auto activity = JobsView(jobs).activity(run.id); activity && !is_final(run.state))
+                  add_activity(row, *activity, run);
+                if (const std::string note = JobsView(jobs).retry_note(run.id); !note.empty()) row["note"] = sentence(note);
+                const auto progress = JobsView(jobs).progress(run.id);
                 if (progress && row.at("state") == "running") row["progress"] = object_of(*progress);
                 reply.row(row);
               }
@@ -414,7 +416,7 @@ void kill(Jobs& jobs, const Arguments& arguments, Reply reply) {
     if (!answer->trouble.empty()) answer->object["trouble"] = sentence(answer->trouble);
     answer->reply.finish(answer->object);
   });
-  const auto activity = jobs.activity(id);
+  const auto activity = JobsView(jobs).activity(id);
   if (killed.code() == StatusCode::NotFound && activity)
     return answer->reply.fail({StatusCode::NotFound, "the run " + std::to_string(id) + " " + activity->text});
   if (killed.code() == StatusCode::NotFound) {

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
 #include "rondo/base/clock.h"

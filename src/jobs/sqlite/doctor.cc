@@ -10,12 +10,12 @@
 #include "jobs/named_few.h"
 #include "jobs/planner.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/doctor.h"
 #include "jobs/sqlite/family_check.h"
 #include "jobs/sqlite/lock.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
 #include "rondo/calendar/rfc3339.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {

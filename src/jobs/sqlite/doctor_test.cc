@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "jobs/sqlite/doctor.h"
 #include "rondo/jobs/job_store.h"
 
 namespace rondo::jobs {

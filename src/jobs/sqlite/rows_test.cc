@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "jobs/family.h"
+#include "jobs/job_store.h"
 #include "jobs/planner.h"
-#include "rondo/jobs/job_store.h"
+#include "jobs/remote_runs.h"
+#include "jobs/sqlite/doctor.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 
@@ -82,7 +84,7 @@ class SqliteRows : public ::testing::Test {
 
   std::filesystem::path folder;
   std::string path;
-  std::unique_ptr<JobStore> store;
+  std::shared_ptr<JobStore> store;
   Planner planner{PlannerOptions{}};
   const WallTime now = WallTime::from_nanoseconds(1'800'000'000'000'000'000);
 };
@@ -277,7 +279,7 @@ TEST_F(SqliteRows, AStartGoesOnBesideABadRun) {
   jobs.start();
   const Instant deadline = runtime.clock().now() + 30s;
   while ((jobs.stats().succeeded < 1 || jobs.health().ok()) && runtime.clock().now() < deadline) runtime.scheduler().run_for(1ms);
-  EXPECT_TRUE(jobs.is_recovered());
+  EXPECT_TRUE(RemoteRuns(jobs).is_recovered());
   EXPECT_EQ(jobs.stats().recovered, 1U);
   EXPECT_THAT(jobs.health().to_string(), AllOf(HasSubstr("run 1 of the job 'a'"), HasSubstr("column band: 300")));
 }

@@ -10,13 +10,15 @@
 #include <utility>
 
 #include "jobs/job_json.h"
+#include "jobs/job_store.h"
 #include "jobs/named_few.h"
+#include "jobs/remote_runs.h"
 #include "jobs/sqlite/database.h"
+#include "jobs/sqlite/doctor.h"
 #include "jobs/sqlite/lock.h"
 #include "jobs/sqlite/retention.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
-#include "rondo/jobs/job_store.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -487,7 +489,7 @@ Status check_place(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& given, Durability durability) {
+Result<std::shared_ptr<JobStore>> make_sqlite_job_store(const std::string& given, Durability durability) {
   const std::string path = absolute_path(given);
   auto database = Database::open(path);
   if (!database) return failure(std::move(database.error()));
@@ -499,7 +501,7 @@ Result<std::unique_ptr<JobStore>> make_sqlite_job_store(const std::string& given
   if (Status set = (*database)->execute(settings); !set.ok()) return failure(std::move(set));
   if (Status migrated = migrate(**database, *version); !migrated.ok()) return failure(std::move(migrated));
   Database& opened = **database;
-  std::unique_ptr<JobStore> store = std::make_unique<SqliteJobStore>(std::move(*database), path);
+  std::shared_ptr<JobStore> store = std::make_unique<SqliteJobStore>(std::move(*database), path);
   if (opened.prepared().ok()) return store;
   return failure(StatusCode::DataLoss, std::string{opened.prepared().message()} + "; it is not as version " +
                                            std::to_string(kMigrations.size()) + " of it is made: restore a copy of the file");

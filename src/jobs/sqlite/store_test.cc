@@ -6,6 +6,8 @@
 
 #include "jobs/family.h"
 #include "jobs/planner.h"
+#include "jobs/remote_runs.h"
+#include "jobs/sqlite/doctor.h"
 #include "jobs/store_contract.h"
 #include "rondo/calendar/rfc3339.h"
 

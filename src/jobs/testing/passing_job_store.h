@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/jobs/job_store.h"
+#include "jobs/job_store.h"
 
 namespace rondo::jobs::test {
 

@@ -75,7 +75,7 @@ class SimulatedJobs {
   }
 
   const std::filesystem::path folder_ = new_folder();
-  const std::unique_ptr<JobStore> store_ = make_sqlite_job_store((folder_ / "jobs.db").string()).value();
+  const std::shared_ptr<JobStore> store_ = make_sqlite_job_store((folder_ / "jobs.db").string()).value();
   std::weak_ptr<Jobs> jobs_;
 
  public:

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/job_store.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 

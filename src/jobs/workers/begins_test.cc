@@ -1,4 +1,5 @@
 // When the command of a run begins, and a run that was killed: over restarts of rondod, and with clocks that differ.
+#include "jobs/jobs_view.h"
 #include "jobs/workers/testing/workers_testbed.h"
 
 namespace rondo::jobs {
@@ -20,9 +21,9 @@ TEST_F(WorkersTest, ATimeoutCountsFromTheBeginOfTheCommand) {
   runtime->scheduler().run_for(200ms);
   host.look();
   EXPECT_THAT(host.stops, IsEmpty());
-  EXPECT_EQ(jobs->activity(run)->text, "waits until worker host1 has begun it");
+  EXPECT_EQ(JobsView(*jobs).activity(run)->text, "waits until worker host1 has begun it");
   report(host, {event("started", run)});
-  EXPECT_THAT(jobs->activity(run)->text, HasSubstr("runs since"));
+  EXPECT_THAT(JobsView(*jobs).activity(run)->text, HasSubstr("runs since"));
   ASSERT_TRUE(becomes([&] { return host.stops.size() == 1; }));
   report(host, {event("end", run, {field("code", "cancelled"), field("message", "stopped")})});
   ASSERT_TRUE(all_ended());
@@ -74,14 +75,14 @@ TEST_F(WorkersTest, TheBeginOfACommandDoesNotDependOnTheClockOfItsWorker) {
   ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; }));
   const WallTime before = runtime->clock().wall_now();
   report(host, {event("started", run, {field("begun_ms", "1700000000123"), field("age_ms", "0")})});
-  EXPECT_GE(*jobs->activity(run)->begun, before);
+  EXPECT_GE(*JobsView(*jobs).activity(run)->begun, before);
   report(host, {event("started", run, {field("begun_ms", "1700000000123"), field("age_ms", "20")})});
-  EXPECT_LE(*jobs->activity(run)->begun, runtime->clock().wall_now() + -20ms);
+  EXPECT_LE(*JobsView(*jobs).activity(run)->begun, runtime->clock().wall_now() + -20ms);
   // Of a clock that agrees, it is exact, however long the report was on its way.
   constexpr std::int64_t kMillisecond = 1'000'000;
   const std::int64_t begun = (runtime->clock().wall_now() + -1s).nanoseconds() / kMillisecond;
   report(host, {event("started", run, {field("begun_ms", std::to_string(begun)), field("age_ms", "900")})});
-  EXPECT_EQ(jobs->activity(run)->begun->nanoseconds(), begun * kMillisecond);
+  EXPECT_EQ(JobsView(*jobs).activity(run)->begun->nanoseconds(), begun * kMillisecond);
 }
 
 }  // namespace

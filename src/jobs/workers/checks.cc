@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "commands/answers.h"
+#include "jobs/workers/limits.h"
 #include "jobs/workers/parts.h"
-#include "rondo/jobs/worker_limits.h"
 
 namespace rondo::jobs {
 

@@ -13,7 +13,7 @@ using testing::SizeIs;
 
 class WorkerChecks : public WorkersTest {
  protected:
-  using Answer = std::optional<Result<CheckedJobs>>;
+  using Answer = std::optional<Result<std::vector<StoredJob>>>;
 
   WorkerChecks() {
     close();
@@ -26,7 +26,7 @@ class WorkerChecks : public WorkersTest {
     auto got = std::make_shared<Answer>();
     std::vector<JobEdit> edits;
     edits.push_back({.job = {.name = name, .handler = "command/backup", .parameters = std::move(parameters)}});
-    jobs->put_checked(std::move(edits), false, [got](Result<CheckedJobs> result) { *got = std::move(result); });
+    jobs->put_checked(std::move(edits), false, [got](Result<std::vector<StoredJob>> result) { *got = std::move(result); });
     return got;
   }
   bool is_asked(PlayedWorker& of, std::size_t times) {
@@ -40,7 +40,7 @@ class WorkerChecks : public WorkersTest {
   std::string unchecked(const Answer& got) {
     EXPECT_TRUE(becomes([&] { return got.has_value(); }));
     EXPECT_TRUE(got && got->has_value()) << (got ? got->error().to_string() : "no answer");
-    return got && got->has_value() ? (*got)->unchecked.at(0) : "no answer";
+    return got && got->has_value() ? (*got)->at(0).unchecked : "no answer";
   }
   bool is_stored(const std::string& name) {
     return answer<StoredJob>([&](auto done) { jobs->find(name, done); }).has_value();

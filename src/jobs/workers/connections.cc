@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "commands/answers.h"
+#include "jobs/workers/limits.h"
 #include "jobs/workers/parts.h"
 #include "rondo/calendar/rfc3339.h"
-#include "rondo/jobs/worker_limits.h"
 
 namespace rondo::jobs {
 
@@ -208,6 +208,11 @@ Status Workers::Parts::take_claims(const std::string& name, WorkerEntry& worker,
   return {};
 }
 
+bool Workers::Parts::is_taken(std::int64_t run, std::uint32_t attempt) const {
+  const JobRun* const known = remote.find(run);
+  return known != nullptr && attempt < known->attempt;
+}
+
 bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed) {
   const auto refuse = [&](std::string_view why) {
     send_stop(name, run, why);
@@ -228,13 +233,13 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
     if (placed.open && placed.open->is_stop_requested() && !claimed.has_ended) send_stop(name, run, "the run was stopped");
     return true;
   }
-  const std::shared_ptr<const Job> job = jobs.live_job(run);
-  if (job == nullptr && jobs.is_recovered()) return refuse(kNotUnderWay);
+  const std::shared_ptr<const Job> job = remote.job_of(run);
+  if (job == nullptr && remote.is_recovered()) return refuse(kNotUnderWay);
   if (is_other_run(run, claimed.key)) return refuse(kOtherRun);
   if (job != nullptr && job->handler != "command/" + claimed.command) return refuse("the run is of another handler");
   // The end of this attempt was taken, and the worker has not seen the answer.
-  if (claimed.has_ended && claimed.attempt < jobs.attempts_of(run)) return false;
-  if (jobs.is_recovered() && !was_given(run, name)) {
+  if (claimed.has_ended && is_taken(run, claimed.attempt)) return false;
+  if (remote.is_recovered() && !was_given(run, name)) {
     ++stats.refused;
     worker.full_until = runtime.scheduler().now() + kPauseOfWorker;
     return refuse(kNotGiven);
@@ -346,17 +351,16 @@ void Workers::Parts::tick() {
   if (now >= settled && !std::exchange(is_settled, true)) {
     came.clear();
     check_again();
-    jobs.give_up_killed();
+    remote.give_up_killed();
   }
-  if (jobs.is_recovered()) {
+  if (remote.is_recovered()) {
     std::vector<std::int64_t> over;
     for (const auto& [id, run] : runs) {
       // Claims from before the recovery.
-      const bool is_taken = run.has_ended && run.attempt < jobs.attempts_of(id);
-      if (!run.open && (is_taken || jobs.live_job(id) == nullptr)) over.push_back(id);
+      if (!run.open && ((run.has_ended && is_taken(id, run.attempt)) || remote.find(id) == nullptr)) over.push_back(id);
     }
     for (const std::int64_t run : over) {
-      if (jobs.live_job(run) == nullptr) send_stop(runs.at(run).worker, run, kNotUnderWay);
+      if (remote.find(run) == nullptr) send_stop(runs.at(run).worker, run, kNotUnderWay);
       remove(run);
     }
   }

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "commands/answers.h"
+#include "jobs/jobs_view.h"
+#include "jobs/workers/limits.h"
 #include "jobs/workers/parts.h"
 #include "rondo/calendar/rfc3339.h"
-#include "rondo/jobs/worker_limits.h"
 
 namespace rondo::jobs {
 
@@ -34,7 +35,7 @@ void Workers::Parts::read_log(const Arguments& arguments, Reply reply) {
   const std::int64_t run = arguments.integer("run", 0);
   const std::int64_t from = arguments.integer("from", 0);
   if (run < 1 || from < 0) return reply.fail({StatusCode::InvalidArgument, "run is at least 1, and from at least 0"});
-  if (const auto job = jobs.live_job(run); job != nullptr && !job->handler.starts_with(kCommands))
+  if (const auto job = remote.job_of(run); job != nullptr && !job->handler.starts_with(kCommands))
     return reply.fail({StatusCode::NotFound,
                        "the run " + std::to_string(run) + " has no log: its handler " + job->handler + " is not a command of a worker"});
   if (readers.size() >= limits::kLogReaders)
@@ -146,7 +147,7 @@ void Workers::Parts::ask_next(std::int64_t request) {
   const std::string run = std::to_string(reader.run);
   if (!reader.end.empty())
     return fail_reader(request, {StatusCode::NotFound, "no connected worker has a log of the run " + run + "; " + reader.end});
-  const auto activity = jobs.activity(reader.run);
+  const auto activity = JobsView(jobs).activity(reader.run);
   fail_reader(request, {StatusCode::NotFound, "no connected worker has a log of the run " + run +
                                                   (activity && !activity->text.empty() ? "; the run " + activity->text : "")});
 }
@@ -194,7 +195,7 @@ void Workers::Parts::watch_readers() {
       silent.push_back(request);
     } else if (!waits && reader.until <= now) {
       late.push_back(request);
-    } else if (waits && reader.is_held && jobs.is_recovered() && jobs.live_job(reader.run) == nullptr) {
+    } else if (waits && reader.is_held && remote.is_recovered() && remote.find(reader.run) == nullptr) {
       over.push_back(request);
     } else if (waits && reader.held_until <= now) {
       held.push_back(request);
@@ -205,7 +206,7 @@ void Workers::Parts::watch_readers() {
   for (const std::int64_t request : silent) leave_silent_worker(request);
   for (const std::int64_t request : held) {
     if (!readers.contains(request)) continue;
-    const auto activity = jobs.activity(readers.at(request).run);
+    const auto activity = JobsView(jobs).activity(readers.at(request).run);
     answer_without_output(request, activity ? activity->text : std::string{});
   }
 }
@@ -224,7 +225,7 @@ void Workers::Parts::leave_silent_worker(std::int64_t request) {
   // While it has the run, it may answer later; or it is given up, and the run has an end.
   const auto placed = runs.find(reader.run);
   if (reader.waits && reader.end.empty() && placed != runs.end() && placed->second.worker == asked) {
-    const auto activity = jobs.activity(reader.run);
+    const auto activity = JobsView(jobs).activity(reader.run);
     const bool has_trouble = activity && !activity->trouble.empty();
     return answer_without_output(request, has_trouble ? activity->text : "worker " + asked + " does not answer");
   }

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jobs/remote_runs.h"
+#include "jobs/workers/options.h"
 #include "rondo/admin/command.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/jobs/workers.h"
@@ -136,6 +138,8 @@ struct Workers::Parts {
   Status take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments);
   /// Whether the run is the worker's.
   bool claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed);
+  /// Whether the end of this attempt of a run is known.
+  bool is_taken(std::int64_t run, std::uint32_t attempt) const;
   /// After a reconnection: begins again what the worker never got, and ends what it has lost.
   void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
   void tick();
@@ -162,7 +166,7 @@ struct Workers::Parts {
   bool is_other_run(std::int64_t run, std::string_view key) const;
   /// Whether the worker that was given the run before a restart has it: begin() links it.
   bool is_claimed(std::int64_t run) const;
-  /// AsyncHandler::held: the worker that was given the run by an earlier process may have it, and has not come back yet.
+  /// RemoteHandler::held: the worker that was given the run by an earlier process may have it, and has not come back yet.
   std::string held(std::int64_t run) const;
   void begin(const std::string& command, const AsyncRun& run);
   void give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run);
@@ -221,7 +225,7 @@ struct Workers::Parts {
   /// Why the worker gets no runs, or why no word of its runs may come; empty: for no such reason.
   std::string trouble_of(const std::string& name, const WorkerEntry& worker) const;
   Status health() const;
-  /// AsyncHandler::why_no_room.
+  /// RemoteHandler::why_no_room.
   std::string why_no_room(const std::string& command) const;
 
   // --- logs (logs.cc)
@@ -253,6 +257,7 @@ struct Workers::Parts {
 
   Runtime& runtime;
   Jobs& jobs;
+  RemoteRuns remote{jobs};
   const WorkersOptions options;
   std::map<std::string, WorkerEntry, std::less<>> workers;  // By name; those that are away only while they have runs.
   std::map<std::int64_t, PlacedRun> runs;

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "commands/answers.h"
+#include "jobs/workers/limits.h"
 #include "jobs/workers/parts.h"
 #include "rondo/calendar/rfc3339.h"
-#include "rondo/jobs/worker_limits.h"
 #include "rondo/store/record.h"
 
 namespace rondo::jobs {
@@ -44,8 +44,8 @@ std::string run_key(std::string_view job, WallTime scheduled) {
 }
 
 bool Workers::Parts::is_other_run(std::int64_t run, std::string_view key) const {
-  const std::optional<WallTime> scheduled = jobs.scheduled_of(run);
-  return !key.empty() && scheduled && run_key(jobs.live_job(run)->name, *scheduled) != key;
+  const JobRun* const known = remote.find(run);
+  return !key.empty() && known != nullptr && run_key(known->job, known->scheduled) != key;
 }
 
 std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker) {
@@ -54,13 +54,14 @@ std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const W
 
 void Workers::Parts::publish(const std::string& command) {
   const std::string handler = "command/" + command;
-  jobs.handle_async(handler, {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
-                              .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
-                              .has_begun = [this](std::int64_t run) { return is_claimed(run); },
-                              .held = [this](std::int64_t run) { return held(run); },
-                              .why_no_room = [this, command] { return why_no_room(command); },
-                              .check = [this, command](const Job& job,
-                                                       std::function<void(const Status&)> done) { check(command, job, std::move(done)); }});
+  remote.handle(handler,
+                {.basic = {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
+                           .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
+                           .check = [this, command](const Job& job,
+                                                    std::function<void(const Status&)> done) { check(command, job, std::move(done)); }},
+                 .has_begun = [this](std::int64_t run) { return is_claimed(run); },
+                 .held = [this](std::int64_t run) { return held(run); },
+                 .why_no_room = [this, command] { return why_no_room(command); }});
   jobs.has_room(handler);
 }
 
@@ -76,7 +77,8 @@ bool Workers::Parts::has_room(const std::string& command) const {
 
 std::string Workers::Parts::held(std::int64_t run) const {
   const Instant now = runtime.scheduler().now();
-  const std::string worker = jobs.worker_of(run);
+  const JobRun* const known = remote.find(run);
+  const std::string worker = known == nullptr ? std::string{} : known->worker;
   if (now >= settled || worker.empty() || came.contains(worker)) return {};
   const std::int64_t until = (runtime.clock().wall_now() + (settled - now)).nanoseconds() / kSecond + 1;
   const std::string of = worker == kUnknownWorker ? "each worker reports" : "worker '" + worker + "' reports";
@@ -131,18 +133,19 @@ void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const st
 
 void Workers::Parts::record_and_start(std::int64_t id) {
   const PlacedRun& placed = runs.at(id);
-  jobs.note_worker(id, placed.worker,
-                   [weak = std::weak_ptr<Parts*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
-                     const auto parts = weak.lock();
-                     if (parts == nullptr || !recorded) return;  // record_again() tries again.
-                     const auto found = (*parts)->runs.find(id);
-                     if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
-                     PlacedRun& run = found->second;
-                     if (std::exchange(run.is_recorded, true) || !run.open) return;
-                     (*parts)->send_start((*parts)->workers.at(name), run);
-                     if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
-                     (*parts)->ask_held(id);
-                   });
+  remote.note_worker(
+      id, placed.worker,
+      [weak = std::weak_ptr<Parts*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
+        const auto parts = weak.lock();
+        if (parts == nullptr || !recorded) return;  // record_again() tries again.
+        const auto found = (*parts)->runs.find(id);
+        if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
+        PlacedRun& run = found->second;
+        if (std::exchange(run.is_recorded, true) || !run.open) return;
+        (*parts)->send_start((*parts)->workers.at(name), run);
+        if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
+        (*parts)->ask_held(id);
+      });
 }
 
 void Workers::Parts::record_again() {
@@ -152,8 +155,8 @@ void Workers::Parts::record_again() {
 }
 
 bool Workers::Parts::was_given(std::int64_t run, const std::string& worker) const {
-  const std::string known = jobs.worker_of(run);
-  return known == worker || known == kUnknownWorker;
+  const JobRun* const known = remote.find(run);
+  return known != nullptr && (known->worker == worker || known->worker == kUnknownWorker);
 }
 
 void Workers::Parts::send_start(WorkerEntry& worker, PlacedRun& placed) {
@@ -244,7 +247,7 @@ void Workers::Parts::find_room() {
 }
 
 void Workers::Parts::check_again() {
-  for (const std::string& command : offered_commands()) jobs.check_again("command/" + command);
+  for (const std::string& command : offered_commands()) remote.check_again("command/" + command);
 }
 
 }  // namespace rondo::jobs

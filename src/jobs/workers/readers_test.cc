@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/jobs_view.h"
+#include "jobs/workers/limits.h"
 #include "jobs/workers/testing/workers_testbed.h"
-#include "rondo/jobs/worker_limits.h"
 
 namespace rondo::jobs {
 namespace {
@@ -205,7 +206,7 @@ class SilentWorkers : public ReadersTest {
     open();
     reader = connect();
   }
-  RunActivity activity(std::int64_t run) const { return jobs->activity(run).value_or(RunActivity{}); }
+  RunActivity activity(std::int64_t run) const { return JobsView(*jobs).activity(run).value_or(RunActivity{}); }
 };
 
 TEST_F(SilentWorkers, ARunSaysSinceWhenItsWorkerIsSilentAndWhatFollows) {

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "commands/answers.h"
+#include "jobs/workers/limits.h"
 #include "jobs/workers/parts.h"
 #include "rondo/admin/client.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
-#include "rondo/jobs/worker_limits.h"
 
 namespace rondo::jobs {
 
@@ -168,7 +168,7 @@ void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArg
     find_room();  // It may begin, and end, within this call.
   }
   if (is_refused || waits_for_store(id, attempt, of)) return;
-  const bool is_stored = jobs.is_recovered() && jobs.live_job(id) == nullptr;
+  const bool is_stored = remote.is_recovered() && remote.find(id) == nullptr;
   if (const auto kept = runs.find(id); !is_stored && kept != runs.end() && kept->second.end) of.unstored.insert(id);
 }
 

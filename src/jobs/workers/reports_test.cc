@@ -1,5 +1,6 @@
 // The answer of worker-report: the ends in a report are stored before it, or the answer names them, whatever becomes of the store, of the
 // runs and of this program meanwhile. So a worker that keeps an end until then loses none.
+#include "jobs/jobs_view.h"
 #include "jobs/workers/testing/workers_testbed.h"
 #include "rondo/jobs/limits.h"
 
@@ -245,10 +246,10 @@ TEST_F(WorkersTest, AProgressThatIsRefusedHasNoEffect) {
   for (const char* const percent : {"-1", "abc", "99.5", "", "101", "9223372036854775807"})
     EXPECT_EQ(report(host, {event("progress", run, {field("percent", percent), field("text", "nonsense")})}), 1) << percent;
   EXPECT_EQ(report(host, {event("progress", run, {field("text", "nonsense")}), event("later", run)}), 2);
-  EXPECT_EQ(jobs->progress(run), (Progress{40, "disk 2"}));
+  EXPECT_EQ(JobsView(*jobs).progress(run), (Progress{40, "disk 2"}));
   for (const char* const percent : {"0", "100"})
     EXPECT_EQ(report(host, {event("progress", run, {field("percent", percent), field("text", "")})}), 0) << percent;
-  EXPECT_EQ(jobs->progress(run), (Progress{100, ""}));
+  EXPECT_EQ(JobsView(*jobs).progress(run), (Progress{100, ""}));
   report(host, {event("end", run, {field("code", "ok")})});
   ASSERT_TRUE(all_ended());
 }

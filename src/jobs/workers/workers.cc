@@ -6,7 +6,8 @@
 
 namespace rondo::jobs {
 
-Workers::Workers(Runtime& runtime, Jobs& jobs, WorkersOptions options) : parts_(std::make_unique<Parts>(runtime, jobs, options)) {}
+Workers::Workers(Runtime& runtime, Jobs& jobs) : Workers(runtime, jobs, WorkersOptions{}) {}
+Workers::Workers(Runtime& runtime, Jobs& jobs, const WorkersOptions& options) : parts_(std::make_unique<Parts>(runtime, jobs, options)) {}
 Workers::~Workers() = default;
 
 const WorkersStats& Workers::stats() const noexcept { return parts_->stats; }

@@ -1,5 +1,7 @@
 // Workers against a worker that the test plays over a real admin socket: what it is given, what it may say, and what becomes of its runs
 // when it goes, lies or is silent.
+#include "jobs/jobs_view.h"
+#include "jobs/remote_runs.h"
 #include "jobs/workers/testing/workers_testbed.h"
 
 namespace rondo::jobs {
@@ -25,7 +27,7 @@ TEST_F(WorkersTest, ARunGoesToTheWorkerThatOffersItsCommandAndComesBackWithItsEn
   EXPECT_EQ(host.starts[0].at("parameters"), "a \"quoted\"\\x0atext \\x01");
   EXPECT_EQ(host.starts[0].at("timeout_ms").to_number<int>(), 1500);
   EXPECT_EQ(report(host, {event("started", run), event("progress", run, {field("percent", "40"), field("text", "disk 2")})}), 0);
-  EXPECT_EQ(jobs->progress(run), (Progress{40, "disk 2"}));
+  EXPECT_EQ(JobsView(*jobs).progress(run), (Progress{40, "disk 2"}));
   EXPECT_EQ(report(host, {event("end", run, {field("code", "ok"), field("note", "12 files")})}), 0);
   ASSERT_TRUE(all_ended());
   EXPECT_THAT(runs("nightly"), ElementsAre("succeeded 12 files"));
@@ -72,7 +74,7 @@ TEST_F(WorkersTest, AfterARestartARunIsLinkedAtAWorkerThatOffersItsCommandNoMore
   const std::int64_t next = trigger("nightly");
   report(again, {event("end", run, {field("code", "ok")})});
   ASSERT_TRUE(says(next, HasSubstr("no worker offers command backup")));
-  EXPECT_TRUE(becomes([this] { return jobs->awaited_handlers().size() == 1; })) << "the handler has gone";
+  EXPECT_TRUE(becomes([this] { return JobsView(*jobs).awaited_handlers().size() == 1; })) << "the handler has gone";
   EXPECT_THAT(runs("nightly"), ElementsAre("succeeded", "due"));
 }
 
@@ -197,7 +199,7 @@ TEST_F(PatientWorkers, AfterARestartARunOfAnAbsentWorkerHoldsOnlyItsJobAndSaysFo
   PlayedWorker& other = worker("host2", kBackup);
   put(backup("other"));
   const std::string wait = "waits until worker 'host1' reports whether it has run " + std::to_string(run) + ", at most until 20";
-  EXPECT_TRUE(says(run, HasSubstr(wait))) << jobs->activity(run)->text;
+  EXPECT_TRUE(says(run, HasSubstr(wait))) << JobsView(*jobs).activity(run)->text;
   EXPECT_THAT(runtime->why("JOB_RUN_8", "nightly#" + std::to_string(run)).chain.at(0).note, HasSubstr(wait));
   EXPECT_TRUE(says(trigger("nightly"), "waits for run " + std::to_string(run) + " of the job"));
   const std::int64_t newer = trigger("other");
@@ -301,7 +303,7 @@ TEST_F(WorkersTest, AfterARestartARunThatMayBeAtAWorkerThatIsNotBackSaysSo) {
   open();
   EXPECT_TRUE(says(
       run, "may run at worker host1, which has not come back since the start of this program; waits: no worker offers command backup"));
-  EXPECT_EQ(jobs->activity(run).value_or(RunActivity{}).place, "worker host1");
+  EXPECT_EQ(JobsView(*jobs).activity(run).value_or(RunActivity{}).place, "worker host1");
   worker("host1", kBackup, 10, {claim(run, "0 backup")});
   EXPECT_TRUE(says(run, StartsWith("runs since ")));
 }
@@ -377,7 +379,7 @@ TEST_F(WorkersTest, ARunOfADatabaseThatWasReplacedIsNotTheOneOfItsNumber) {
   EXPECT_EQ(report(second, {event("end", run, end_of(other))}), 1);
   close();
   open();
-  ASSERT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+  ASSERT_TRUE(becomes([this] { return RemoteRuns(*jobs).is_recovered(); }));
   PlayedWorker& third = comes_again("0 backup key=" + other);
   ASSERT_TRUE(becomes([&] { return third.stops.size() == 1 && third.starts.size() == 1; }));
   EXPECT_EQ(third.stops[0].at("why"), other_run);
@@ -415,7 +417,7 @@ TEST_F(WorkersTest, AClaimOfARunThatTheWorkerWasNeverGivenIsRefused) {
   played.clear();
   close();
   open();
-  ASSERT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+  ASSERT_TRUE(becomes([this] { return RemoteRuns(*jobs).is_recovered(); }));
   lie("liar");
   PlayedWorker& again = worker("host1", kBackup, 10, {claim(at_first, "0 backup")});
   report(again, {event("end", at_first, {field("code", "ok"), field("note", "true")})});
@@ -442,7 +444,7 @@ TEST_F(WorkersTest, AfterARestartARunHasTheBeginThatItsWorkerReports) {
   const std::int64_t goes_on = trigger("many");
   const std::int64_t ended = trigger("many");
   ASSERT_TRUE(becomes([&] { return first.starts.size() == 2; }));
-  EXPECT_EQ(jobs->activity(goes_on).value_or(RunActivity{}).place, "worker host1");
+  EXPECT_EQ(JobsView(*jobs).activity(goes_on).value_or(RunActivity{}).place, "worker host1");
   played.clear();
   close();
   open();
@@ -453,11 +455,11 @@ TEST_F(WorkersTest, AfterARestartARunHasTheBeginThatItsWorkerReports) {
   const auto begun = field("begun_ms", since_text);
   report(again, {event("started", goes_on, {begun}), event("end", ended, {field("code", "ok"), begun})});
   ASSERT_TRUE(becomes([this] { return workers->stats().linked == 2; }));
-  EXPECT_EQ(jobs->activity(goes_on).value_or(RunActivity{}).begun, since);
-  EXPECT_EQ(jobs->activity(goes_on).value_or(RunActivity{}).place, "worker host1");
+  EXPECT_EQ(JobsView(*jobs).activity(goes_on).value_or(RunActivity{}).begun, since);
+  EXPECT_EQ(JobsView(*jobs).activity(goes_on).value_or(RunActivity{}).place, "worker host1");
   // A clock of a worker that is ahead.
   report(again, {event("started", goes_on, {field("begun_ms", "9999999999999999")})});
-  EXPECT_LE(jobs->activity(goes_on).value_or(RunActivity{}).begun, runtime->clock().wall_now());
+  EXPECT_LE(JobsView(*jobs).activity(goes_on).value_or(RunActivity{}).begun, runtime->clock().wall_now());
   report(again, {event("started", goes_on, {begun}), event("end", goes_on, {field("code", "ok")})});
   ASSERT_TRUE(all_ended());
   const auto stored = answer<std::vector<JobRun>>([&](auto done) { jobs->runs("many", INT64_MAX, 2, done); });
@@ -553,7 +555,7 @@ TEST_F(WorkersTest, AnAttemptWhoseEndWasTakenOccupiesNoPlaceOfAWorkerThatClaimsI
   open();
   PlayedWorker& early = worker("host1", {field("backup", "1")}, 1, claims);
   open_store();
-  ASSERT_TRUE(becomes([this] { return jobs->is_recovered(); }));
+  ASSERT_TRUE(becomes([this] { return RemoteRuns(*jobs).is_recovered(); }));
   takes_one(early);
 }
 
@@ -618,7 +620,7 @@ TEST_F(QuickWorkers, AWorkerThatHangsWithARunIsNamedByTheHealthUntilTheRunHasEnd
   report(host, {event("started", run)});
   ASSERT_TRUE(becomes([this] { return !workers->health().ok(); }));
   const auto is_ending = [&] {
-    const auto activity = jobs->activity(run);
+    const auto activity = JobsView(*jobs).activity(run);
     return !activity || activity->stage == RunActivity::Stage::Ending;
   };
   const auto is_named = [&] { return !workers->health().ok() || is_ending(); };

@@ -16,10 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/jobs_view.h"
 #include "jobs/testing/passing_job_store.h"
+#include "jobs/workers/limits.h"
+#include "jobs/workers/options.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/server.h"
-#include "rondo/jobs/worker_limits.h"
 #include "rondo/jobs/workers.h"
 #include "rondo/orch/runtime.h"
 
@@ -77,7 +79,7 @@ struct StoreFaults {
 
 class GatedStore final : public test::PassingJobStore {
  public:
-  GatedStore(std::unique_ptr<JobStore> store, StoreFaults& faults) : PassingJobStore(*store), held_(std::move(store)), faults_(faults) {}
+  GatedStore(std::shared_ptr<JobStore> store, StoreFaults& faults) : PassingJobStore(*store), held_(std::move(store)), faults_(faults) {}
   Status note_worker(std::int64_t run, std::string_view worker) override {
     faults_.is_closed.wait(true);
     return PassingJobStore::note_worker(run, worker);
@@ -92,7 +94,7 @@ class GatedStore final : public test::PassingJobStore {
   }
 
  private:
-  std::unique_ptr<JobStore> held_;
+  std::shared_ptr<JobStore> held_;
   StoreFaults& faults_;
 };
 
@@ -219,7 +221,7 @@ class WorkersTest : public ::testing::Test {
 
   /// Waits until the text for people is this. A run that has ended has none.
   bool says(std::int64_t run, const testing::Matcher<std::string>& text) {
-    return becomes([&] { return text.Matches(jobs->activity(run).value_or(RunActivity{}).text); });
+    return becomes([&] { return text.Matches(JobsView(*jobs).activity(run).value_or(RunActivity{}).text); });
   }
 
   std::filesystem::path folder;

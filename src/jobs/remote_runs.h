@@ -1,0 +1,60 @@
+// RemoteRuns: what gives runs to programs elsewhere, such as src/jobs/workers, uses of a Jobs beyond its public interface. It knows no
+// transport. Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "rondo/jobs/jobs.h"
+
+namespace rondo::jobs {
+
+/// No worker has this name.
+inline constexpr std::string_view kUnknownWorker = "*";
+
+/// A handler whose programs may have runs of an earlier process of this one.
+struct RemoteHandler {
+  AsyncHandler basic;
+  /// Whether 'run' is under way already, because it was begun before a restart of this program. Such a run does not wait in line. Empty:
+  /// none.
+  std::function<bool(std::int64_t run)> has_begun = {};
+  /// For a run that an earlier process left, and that has not begun: for what it waits although there may be room, such as "waits until
+  /// worker 'w1' reports whether it has run 17". Empty text: for nothing. Other runs do not wait behind it. Asked again at
+  /// RemoteRuns::check_again().
+  std::function<std::string(std::int64_t run)> held = {};
+  /// Why has_room() may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
+  /// 2026-11-01T02:30:00Z". Empty text, or no function: only because other runs take the room.
+  std::function<std::string()> why_no_room = {};
+};
+
+class RemoteRuns {
+ public:
+  /// 'jobs' must outlive it.
+  explicit RemoteRuns(Jobs& jobs) noexcept : parts_(*jobs.parts_) {}
+
+  /// As Jobs::handle_async().
+  void handle(std::string name, RemoteHandler handler);
+  /// RemoteHandler::held may answer differently now. O(runs that the handler holds).
+  void check_again(const std::string& handler);
+  /// When no worker is expected any more that an earlier process gave a run to: ends the runs that
+  /// were killed before the start of this program and wait for an absent handler.
+  void give_up_killed();
+  /// Records that a run without a stored end is given to 'worker'. Give it when 'done' has been
+  /// called with a value, so that after a crash the worker that has the run is known.
+  void note_worker(std::int64_t run, std::string worker, Jobs::Done<bool> done = {});
+  /// A run without a stored end, as far as this process knows it; null if there is no such run. Before is_recovered() it may be one of an
+  /// earlier process. Valid until the next call.
+  const JobRun* find(std::int64_t run) const;
+  /// Its job; null if there is no such run.
+  std::shared_ptr<const Job> job_of(std::int64_t run) const;
+  /// Whether the runs that an earlier process left have been taken up.
+  bool is_recovered() const noexcept;
+
+ private:
+  Jobs::Parts& parts_;
+};
+
+}  // namespace rondo::jobs
