@@ -49,8 +49,7 @@ Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime
 }  // namespace
 
 Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source)
-    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, std::move(source),
-                                     [this](std::string_view call) { return repeat(call); })) {}
+    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, source, [this](std::string_view call) { return repeat(call); })) {}
 Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options)
     : Jobs(runtime, std::move(store), options, JobSource::taken(runtime)) {}
 Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options) {
@@ -59,98 +58,94 @@ Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::shared_ptr<JobSt
   return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*source))};
 }
 Jobs::~Jobs() {
-  parts_->expect_here("~Jobs");
-  RONDO_EXPECT(parts_->calls_out == 0,
+  parts_->core.expect_here("~Jobs");
+  RONDO_EXPECT(parts_->core.calls_out == 0,
                "Jobs::~Jobs() was called within a function that Jobs was calling, such as a handler or a 'done'; use Runtime::post");
 }
 
-void Jobs::Parts::expect_here(std::string_view function) const {
-  RONDO_EXPECT(runtime.scheduler().is_here(), from_elsewhere("Jobs::" + std::string{function} + "()"));
-}
-
 void Jobs::handle(std::string name, Handler handler, CheckParameters check) {
-  parts_->expect_here("handle");
-  parts_->set_handler(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .check = std::move(check)});
+  parts_->core.expect_here("handle");
+  parts_->handlers.set(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .check = std::move(check)});
 }
 void Jobs::handle_in_turn(std::string name, Handler handler, CheckParameters check) {
-  parts_->expect_here("handle_in_turn");
-  parts_->set_handler(std::move(name),
-                      {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true, .check = std::move(check)});
+  parts_->core.expect_here("handle_in_turn");
+  parts_->handlers.set(std::move(name),
+                       {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true, .check = std::move(check)});
 }
 void Jobs::handle_async(std::string name, AsyncHandler handler) {
   RemoteRuns(*this).handle(std::move(name), {.basic = std::move(handler)});
 }
 void Jobs::remove_handler(const std::string& name) {
-  parts_->expect_here("remove_handler");
-  parts_->record("remove handler", name);
-  parts_->remove_handler(name);
+  parts_->core.expect_here("remove_handler");
+  parts_->core.record("remove handler", name);
+  if (parts_->handlers.remove(name)) parts_->async.leave_line(name);
 }
 void Jobs::has_room(const std::string& handler) {
-  parts_->expect_here("has_room");
-  parts_->record("has room", handler);
-  parts_->take_room(handler);
+  parts_->core.expect_here("has_room");
+  parts_->core.record("has room", handler);
+  parts_->async.take_room(handler);
 }
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
-  parts_->expect_here("wait_for_handlers");
-  parts_->awaited_handlers.emplace_back(std::move(prefix), std::move(reason));
+  parts_->core.expect_here("wait_for_handlers");
+  parts_->handlers.await(std::move(prefix), std::move(reason));
 }
 void Jobs::offer_facts(FactKind kind) {
-  parts_->expect_here("offer_facts");
-  RONDO_EXPECT(!parts_->was_started, "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
+  parts_->core.expect_here("offer_facts");
+  RONDO_EXPECT(!parts_->timetable.was_started(), "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
   RONDO_EXPECT(!kind.name().empty(), "Jobs::offer_facts() was called for a kind without a name");
-  parts_->offered_facts.push_back(kind);
+  parts_->facts.offer(kind);
 }
 std::vector<JobRun> Jobs::unfinished(std::int64_t job_id) const {
-  parts_->expect_here("unfinished");
+  parts_->core.expect_here("unfinished");
   std::vector<JobRun> found;
-  const auto live = parts_->jobs.find(job_id);
-  if (live == parts_->jobs.end()) return found;
+  const auto live = parts_->runs.jobs().find(job_id);
+  if (live == parts_->runs.jobs().end()) return found;
   for (const std::int64_t id : live->second.runs) {
-    const LiveRun& run = *parts_->find(id);
+    const LiveRun& run = *parts_->runs.find(id);
     if (!run.is_withdrawn && !is_final(run.run.state)) found.push_back(run.run);
   }
   return found;
 }
 const JobsOptions& Jobs::options() const {
-  parts_->expect_here("options");
-  return parts_->options;
+  parts_->core.expect_here("options");
+  return parts_->core.options;
 }
 bool Jobs::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
-  parts_->expect_here("when_stored");
-  return parts_->when_stored(run, attempt, std::move(stored));
+  parts_->core.expect_here("when_stored");
+  return parts_->ends.when_stored(run, attempt, std::move(stored));
 }
 void Jobs::on_end(std::function<void(const JobRun& run)> listener) {
-  parts_->expect_here("on_end");
-  RONDO_EXPECT(!parts_->was_started, "Jobs::on_end() was called after Jobs::start()");
-  parts_->ended_listener = std::move(listener);
+  parts_->core.expect_here("on_end");
+  RONDO_EXPECT(!parts_->timetable.was_started(), "Jobs::on_end() was called after Jobs::start()");
+  parts_->ends.on_end(std::move(listener));
 }
 void Jobs::drain(Duration patience, std::function<void(const Status& drained)> done) {
-  parts_->expect_here("drain");
-  parts_->record("drain", patience.count());
-  parts_->drain(patience, std::move(done));
+  parts_->core.expect_here("drain");
+  parts_->core.record("drain", patience.count());
+  parts_->dispatch.drain(patience, std::move(done));
 }
 void Jobs::start() {
-  parts_->expect_here("start");
-  RONDO_EXPECT(!std::exchange(parts_->was_started, true), "Jobs::start() was called twice");
-  parts_->recover();
+  parts_->core.expect_here("start");
+  RONDO_EXPECT(parts_->timetable.start(), "Jobs::start() was called twice");
+  parts_->planning.recover();
 }
 
 /// Takes over a job that was edited, started or stopped, looks for due runs, as the next one may be within the window, and calls 'done'.
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
   if (stored) {
-    ++parts_->stats.edits;
-    parts_->take_over(*stored);
-    if (parts_->is_started) parts_->cycle();
+    ++parts_->runs.stats.edits;
+    parts_->edits.take_over(*stored);
+    parts_->planning.plan_now();
   }
-  parts_->call_done(done, stored);
+  parts_->core.call_done(done, stored);
 }
 
 void Jobs::define(Job job, Done<StoredJob> done) {
-  parts_->expect_here("define");
+  parts_->core.expect_here("define");
   put_one({std::move(job), JobEdit::Running::IfNew}, std::move(done));
 }
 void Jobs::put(Job job, Done<StoredJob> done) {
-  parts_->expect_here("put");
+  parts_->core.expect_here("put");
   put_one({std::move(job), JobEdit::Running::Kept}, std::move(done));
 }
 void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
@@ -163,20 +158,20 @@ void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
 }
 
 void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
-  parts_->expect_here("put_all");
+  parts_->core.expect_here("put_all");
   const std::string text = to_json(edits);
-  parts_->record("put", text, is_dry);
-  const WallTime now = parts_->wall_now();
+  parts_->core.record("put", text, is_dry);
+  const WallTime now = parts_->core.wall_now();
   Status facts;
   std::vector<JobEdit::Running> running;
   std::vector<std::string> names;
   for (const JobEdit& edit : edits) {
     names.push_back(edit.job.name);
-    if (facts.ok()) facts = parts_->check_facts(edit.job).with_context("job '" + edit.job.name + "'");
+    if (facts.ok()) facts = parts_->facts.check(edit.job).with_context("job '" + edit.job.name + "'");
     running.push_back(edit.running);
   }
   std::string work = (is_dry ? "check " : "put ") + text;
-  parts_->store.submit<std::vector<StoredJob>>(
+  parts_->core.store.submit<std::vector<StoredJob>>(
       std::move(work),
       [edits = std::move(edits), facts = std::move(facts), now, is_dry](JobStore& store,
                                                                         Planner& planner) -> Result<std::vector<StoredJob>> {
@@ -190,67 +185,66 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
           for (const std::string& name : names) parts_->not_stored.insert_or_assign(name, stored.error());
         }
         if (stored && !is_dry) {
-          parts_->call_status = {};
+          parts_->core.call_status = {};
           for (std::size_t i = 0; i < stored->size(); ++i) {
             parts_->not_stored.erase(names[i]);
-            if (running[i] == JobEdit::Running::Stopped) parts_->end_runs_of_stopped((*stored)[i].id);
-            parts_->take_over((*stored)[i]);
+            if (running[i] == JobEdit::Running::Stopped) parts_->edits.end_runs_of_stopped((*stored)[i].id);
+            parts_->edits.take_over((*stored)[i]);
           }
-          ++parts_->stats.edits;
-          if (parts_->is_started) parts_->cycle();
+          ++parts_->runs.stats.edits;
+          parts_->planning.plan_now();
         }
-        parts_->call_done(done, stored);
+        parts_->core.call_done(done, stored);
       });
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
-  parts_->expect_here("start");
-  parts_->record("start", name);
-  const WallTime now = parts_->wall_now();
+  parts_->core.expect_here("start");
+  parts_->core.record("start", name);
+  const WallTime now = parts_->core.wall_now();
   std::string work = "start " + name;
-  parts_->store.submit<StoredJob>(
+  parts_->core.store.submit<StoredJob>(
       std::move(work), [name = std::move(name), now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
-  parts_->expect_here("stop");
-  parts_->record("stop", name, note);
+  parts_->core.expect_here("stop");
+  parts_->core.record("stop", name, note);
   std::string work = "stop " + name;
-  parts_->store.submit<StoredJob>(
+  parts_->core.store.submit<StoredJob>(
       std::move(work), [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) {
-        if (stored) parts_->end_runs_of_stopped(stored->id);
+        if (stored) parts_->edits.end_runs_of_stopped(stored->id);
         edited(stored, done);
       });
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
-  parts_->expect_here("remove");
-  parts_->record("remove", name);
+  parts_->core.expect_here("remove");
+  parts_->core.record("remove", name);
   std::string work = "remove " + name;
-  parts_->store.submit<StoredJob>(
+  parts_->core.store.submit<StoredJob>(
       std::move(work), [name](JobStore& store, Planner&) { return remove_job(store, name); },
       [this, name, done = std::move(done)](const Result<StoredJob>& removed) {
         if (removed || removed.error().code() == StatusCode::NotFound) parts_->not_stored.erase(name);
         if (removed) {
-          ++parts_->stats.edits;
-          parts_->drop_runs(removed->id);
-          parts_->note_success(removed->job.name, false);
+          ++parts_->runs.stats.edits;
+          parts_->edits.drop(removed->id, removed->job.name);
         }
-        parts_->call_done(done, removed);
+        parts_->core.call_done(done, removed);
       });
 }
 
 void Jobs::trigger(std::string name, Done<JobRun> done) {
-  parts_->expect_here("trigger");
-  parts_->record("trigger", name);
-  const WallTime now = parts_->wall_now();
-  Status full = parts_->room_for(name, 1);
+  parts_->core.expect_here("trigger");
+  parts_->core.record("trigger", name);
+  const WallTime now = parts_->core.wall_now();
+  Status full = parts_->runs.room_for(name, 1);
   const std::size_t added = full.ok() ? 1 : 0;
-  parts_->count_runs(name, added, 0);  // Many calls may come before the first answer.
+  parts_->runs.count_runs(name, added, 0);  // Many calls may come before the first answer.
   std::string work = "trigger " + name;
-  parts_->store.submit<FoundRuns>(
+  parts_->core.store.submit<FoundRuns>(
       std::move(work),
       [name, now, full = std::move(full)](JobStore& store, Planner&) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
@@ -258,24 +252,24 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
         return trigger_job(store, name, now);
       },
       [this, name, added, done = std::move(done)](Result<FoundRuns> triggered) {
-        parts_->count_runs(name, 0, added);
+        parts_->runs.count_runs(name, 0, added);
         if (triggered) {
-          for (const JobRun& run : triggered->runs) parts_->adopt(run, triggered->jobs.at(run.job).job);
+          for (const JobRun& run : triggered->runs) parts_->timetable.add(run, triggered->jobs.at(run.job).job);
         }
-        parts_->call_done<JobRun>(
+        parts_->core.call_done<JobRun>(
             done, triggered ? Result<JobRun>{std::move(triggered->runs.front())} : Result<JobRun>{failure(triggered.error())});
       });
 }
 
 void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done) {
-  parts_->expect_here("backfill");
-  parts_->record("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
-  const WallTime now = parts_->wall_now();
-  Status full = range.dry_run ? Status{} : parts_->room_for(name, std::min(range.max, limits::kBackfillRuns));
+  parts_->core.expect_here("backfill");
+  parts_->core.record("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
+  const WallTime now = parts_->core.wall_now();
+  Status full = range.dry_run ? Status{} : parts_->runs.room_for(name, std::min(range.max, limits::kBackfillRuns));
   const std::size_t added = range.dry_run || !full.ok() ? 0 : std::min(range.max, limits::kBackfillRuns);
-  parts_->count_runs(name, added, 0);
+  parts_->runs.count_runs(name, added, 0);
   std::string work = "backfill " + name;
-  parts_->store.submit<FoundRuns>(
+  parts_->core.store.submit<FoundRuns>(
       std::move(work),
       [name, range, now, full = std::move(full)](JobStore& store, Planner& planner) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
@@ -283,58 +277,58 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
         return backfill_job(store, planner, name, range, now);
       },
       [this, name, added, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {
-        parts_->count_runs(name, 0, added);
-        if (!found) return parts_->call_done(done, failure(found.error()));
+        parts_->runs.count_runs(name, 0, added);
+        if (!found) return parts_->core.call_done(done, failure(found.error()));
         std::vector<JobRun> of_job;
         for (JobRun& run : found->runs) {
           if (run.id == 0 && !is_dry) continue;  // A job below has a run of the instant.
-          if (run.id != 0) parts_->adopt(run, found->jobs.at(run.job).job);
+          if (run.id != 0) parts_->timetable.add(run, found->jobs.at(run.job).job);
           if (run.job == name) of_job.push_back(std::move(run));
         }
-        parts_->call_done(done, std::move(of_job));
+        parts_->core.call_done(done, std::move(of_job));
       });
 }
 
 Status Jobs::kill(std::int64_t run, Done<bool> stored) {
-  parts_->expect_here("kill");
-  parts_->record("kill", run);
-  LiveRun* const live = parts_->find(run);
+  parts_->core.expect_here("kill");
+  parts_->core.record("kill", run);
+  LiveRun* const live = parts_->runs.find(run);
   const bool has_ended = live == nullptr || (live->stage == LiveRun::Stage::Ending && (live->is_withdrawn || is_final(live->run.state)));
   if (has_ended) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
   // Before the end of the run, which the stop may bring.
-  parts_->store.submit<bool>(
+  parts_->core.store.submit<bool>(
       "kill " + std::to_string(run),
       [run](JobStore& store, Planner&) -> Result<bool> {
         if (Status noted = store.note_killed(run); !noted.ok()) return failure(std::move(noted));
         return true;
       },
-      parts_->done_for_store(std::move(stored)));
+      parts_->core.done_for_store(std::move(stored)));
   live->run.is_killed = true;
-  parts_->stop(*live, RunState::Killed, Parts::kKilled);
+  parts_->stops.stop(*live, RunState::Killed, kKilled);
   return {};
 }
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
-  parts_->expect_here("find");
-  parts_->record("find", name);
+  parts_->core.expect_here("find");
+  parts_->core.record("find", name);
   std::string work = "find " + name;
-  parts_->store.submit<StoredJob>(
+  parts_->core.store.submit<StoredJob>(
       std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return find_with_obstacle(store, name); },
-      parts_->done_for_store(std::move(done)));
+      parts_->core.done_for_store(std::move(done)));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
-  parts_->expect_here("list");
-  parts_->record("list", after, std::uint64_t{max});
+  parts_->core.expect_here("list");
+  parts_->core.record("list", after, std::uint64_t{max});
   std::string work = "list " + after;
-  parts_->store.submit<std::vector<StoredJob>>(
+  parts_->core.store.submit<std::vector<StoredJob>>(
       std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
-      parts_->done_for_store(std::move(done)));
+      parts_->core.done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
-  parts_->expect_here("runs");
-  parts_->record("runs", job, before, std::uint64_t{max});
+  parts_->core.expect_here("runs");
+  parts_->core.record("runs", job, before, std::uint64_t{max});
   std::string work = "runs " + job;
-  parts_->store.submit<std::vector<JobRun>>(
+  parts_->core.store.submit<std::vector<JobRun>>(
       std::move(work),
       [job = std::move(job), before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
         auto runs = store.runs(job, before, max);
@@ -342,30 +336,15 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
         const auto known = store.find(job);
         return known ? std::move(runs) : failure(known.error());
       },
-      parts_->done_for_store(std::move(done)));
+      parts_->core.done_for_store(std::move(done)));
 }
 
 void Jobs::find_run(std::int64_t run, Done<JobRun> done) {
-  parts_->expect_here("find_run");
-  parts_->record("find run", run);
-  parts_->store.submit<JobRun>(
+  parts_->core.expect_here("find_run");
+  parts_->core.record("find run", run);
+  parts_->core.store.submit<JobRun>(
       "find run " + std::to_string(run), [run](JobStore& store, Planner&) { return store.run(run); },
-      parts_->done_for_store(std::move(done)));
-}
-
-Jobs::Parts::CallsWithin::~CallsWithin() {
-  if (is_marked) parts.calls.record(call_text("out"));
-  parts.within.pop_back();
-}
-void Jobs::Parts::mark_calls() {
-  for (CallsWithin* const function : within) {
-    if (!std::exchange(function->is_marked, true)) calls.record(function->text);
-  }
-}
-void Jobs::Parts::CallsWithin::repeat() {
-  if (!parts.calls.is_replayed() || !parts.calls.is_next(text)) return;
-  parts.mark_calls();
-  parts.calls.repeat();  // Up to the mark at the end, which is no call.
+      parts_->core.done_for_store(std::move(done)));
 }
 
 /// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.
@@ -379,13 +358,13 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "put back" || verb == "left") {
     const std::int64_t run = call.number();
     const auto attempt = static_cast<std::uint32_t>(call.number());
-    return call.is_whole() && (verb == "left" ? parts_->repeat_left(run, attempt) : parts_->repeat_put_back(run, attempt));
+    return call.is_whole() && (verb == "left" ? parts_->async.repeat_left(run, attempt) : parts_->async.repeat_put_back(run, attempt));
   }
   if (verb == "begins later" || verb == "began") {
     const std::int64_t run = call.number();
     const std::int64_t attempt = call.number();
     auto waits = verb == "began" ? std::nullopt : std::optional{call.text()};
-    return call.is_whole() && parts_->repeat_begin(run, static_cast<std::uint32_t>(attempt), std::move(waits));
+    return call.is_whole() && parts_->async.repeat_begin(run, static_cast<std::uint32_t>(attempt), std::move(waits));
   }
   if (verb == "backfill") return repeat_backfill(call);
   if (verb == "worker") {
@@ -410,7 +389,7 @@ bool Jobs::repeat(std::string_view text) {
     return call.is_whole();
   }
   if (verb == "last ends") {
-    if (call.is_whole()) parts_->submit_last_ends();
+    if (call.is_whole()) parts_->ends.submit_last();
     return call.is_whole();
   }
   std::string name = call.text();
@@ -419,7 +398,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "remove") return remove(std::move(name)), true;
   if (verb == "trigger") return trigger(std::move(name)), true;
   if (verb == "find") return find(std::move(name), {}), true;
-  if (verb == "last end") return static_cast<void>(parts_->has_job_succeeded(name)), true;
+  if (verb == "last end") return static_cast<void>(parts_->facts.has_succeeded(name)), true;
   if (verb == "handle async") return handle_async(std::move(name), {}), true;
   if (verb == "remove handler") return remove_handler(name), true;
   if (verb == "has room") return has_room(name), true;
@@ -469,12 +448,12 @@ bool Jobs::repeat_end(JobCall& call) {
   const std::int64_t attempt = call.number();
   Status status = call.status();
   std::string note = call.text();
-  return call.is_whole() && parts_->repeat_end(run, static_cast<std::uint32_t>(attempt), std::move(status), std::move(note));
+  return call.is_whole() && parts_->async.repeat_end(run, static_cast<std::uint32_t>(attempt), std::move(status), std::move(note));
 }
 
 const JobsStats& Jobs::stats() const {
-  parts_->expect_here("stats");
-  return parts_->stats;
+  parts_->core.expect_here("stats");
+  return parts_->runs.stats;
 }
 
 }  // namespace rondo::jobs

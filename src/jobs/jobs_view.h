@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@
 #include "rondo/jobs/jobs.h"
 
 namespace rondo::jobs {
+
+struct LiveRun;
+struct RemoteHandler;
 
 /// What a run without a stored end does at present: JobsView::activity().
 struct RunActivity {
@@ -31,7 +35,8 @@ struct RunActivity {
 class JobsView {
  public:
   /// 'jobs' must outlive it.
-  explicit JobsView(const Jobs& jobs) noexcept : parts_(*jobs.parts_) {}
+  explicit JobsView(const Jobs& jobs) noexcept : JobsView(*jobs.parts_) {}
+  explicit JobsView(Jobs::Parts& parts) noexcept : parts_(parts) {}
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;
@@ -51,7 +56,15 @@ class JobsView {
   /// The absent handlers for which runs wait that were due at least 'late' ago, and that have waited here for at least 'waited'.
   std::vector<std::string> awaited_handlers(Duration late = Duration{0}, Duration waited = Duration{0}) const;
 
+  /// What `why` adds about the row of a run.
+  RowInPlane row_state(std::string_view key) const;
+
  private:
+  RunActivity activity_of(const LiveRun& live) const;
+  RunActivity of_due_run(const LiveRun& live) const;
+  RunActivity of_ending_run(const LiveRun& live) const;
+  /// ": " and why the handler has no room; empty if it gives no reason.
+  std::string why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const;
   Jobs::Parts& parts_;
 };
 

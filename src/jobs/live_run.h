@@ -74,6 +74,8 @@ struct LiveRun {
   std::string verdict_note;
   Instant deadline = Instant::never();
   Instant stop_asked = Instant::never();  // When the handler of the attempt under way was asked to stop.
+
+  bool has_begun() const noexcept { return stage == Stage::Running || stage == Stage::Ending; }
 };
 
 }  // namespace rondo::jobs

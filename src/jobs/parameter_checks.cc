@@ -12,7 +12,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   ParameterChecks(Jobs& of, std::vector<JobEdit> of_call, bool is_dry_run, Done<std::vector<StoredJob>> when_done)
       : jobs(of),
         alive(of.parts_->self),
-        until(of.parts_->runtime.scheduler().now() + limits::kParameterChecks),
+        until(of.parts_->core.now() + limits::kParameterChecks),
         edits(std::move(of_call)),
         is_dry(is_dry_run),
         done(std::move(when_done)) {}
@@ -33,17 +33,17 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   void ask(std::size_t at) {
     Parts& parts = *jobs.parts_;
     const Job& job = edits[at].job;
-    const auto found = parts.handlers.find(job.handler);
-    if (found == parts.handlers.end())
-      return unchecked.push_back(parts.waits_for_handler(job.handler) ? parts.no_handler(job.handler) : std::string{});
+    const HandlerEntry* const found = parts.handlers.find(job.handler);
+    if (found == nullptr)
+      return unchecked.push_back(parts.handlers.waits_for(job.handler) ? parts.handlers.why_absent(job.handler) : std::string{});
     // A copy: the check may remove its handler.
-    const CheckParameters check = found->second.async != nullptr ? found->second.async->basic.check : found->second.check;
+    const CheckParameters check = found->async != nullptr ? found->async->basic.check : found->check;
     // put_all() refuses a larger one.
     const bool is_small = job.name.size() <= limits::kJobName && job.parameters.size() <= limits::kJobParameters;
     if (!check || !is_small || edits.size() > limits::kJobsOfPut) return unchecked.push_back({});
-    if (parts.runtime.scheduler().now() >= until)
+    if (parts.core.now() >= until)
       return unchecked.push_back("the checks of the jobs before it took " + std::to_string(limits::kParameterChecks / 1s) + " s");
-    const Status thrown = parts.call_out(
+    const Status thrown = parts.core.call_out(
         [&] { check(job, [of = shared_from_this(), at](const Status& checked) { of->take(at, checked); }); }, "the check of parameters");
     if (!thrown.ok()) take(at, thrown);
   }
@@ -51,7 +51,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   /// The answer of a handler. The first one counts.
   void take(std::size_t at, const Status& checked) {
     if (alive.expired() || is_over || !refusal.ok() || at != unchecked.size()) return;
-    jobs.parts_->expect_here("put_checked");
+    jobs.parts_->core.expect_here("put_checked");
     if (checked.code() == StatusCode::InvalidArgument) {
       refusal = checked.with_context("job '" + edits[at].job.name + "'");
     } else {
@@ -70,8 +70,8 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
 
   void refuse() {
     Parts& parts = *jobs.parts_;
-    const Status thrown = parts.call_out([this] { done(failure(refusal)); }, "the 'done' of Jobs::put_checked()");
-    if (!thrown.ok()) parts.runtime.report_reject("jobs", Change::event("checked", "jobs", {}), thrown);
+    const Status thrown = parts.core.call_out([this] { done(failure(refusal)); }, "the 'done' of Jobs::put_checked()");
+    if (!thrown.ok()) parts.core.report(Change::event("checked", "jobs", {}), thrown);
   }
 
   Jobs& jobs;
@@ -87,7 +87,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
 };
 
 void Jobs::put_checked(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
-  parts_->expect_here("put_checked");
+  parts_->core.expect_here("put_checked");
   RONDO_EXPECT(done != nullptr, "Jobs::put_checked() was called with an empty 'done'");
   std::make_shared<ParameterChecks>(*this, std::move(edits), is_dry, std::move(done))->go_on();
 }

@@ -25,6 +25,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/executor.h"
+#include "rondo/sched/scheduler.h"
 
 namespace rondo::jobs {
 

@@ -1,8 +1,8 @@
-// parts.h: the facts for which runs wait, the fact that a job has succeeded, and what `why` says about them.
+#include "jobs/job_facts.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "jobs/parts.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
@@ -36,40 +36,36 @@ Result<bool> last_end_of(JobStore& store, const std::string& job) {
 
 }  // namespace
 
-void Jobs::Parts::explain_facts() {
-  runtime.explain(kJobHandler, [this, weak = std::weak_ptr(hooks)](std::string_view handler) {
-    const auto owner = weak.lock();
-    return FactOrigin{{}, {}, owner && *owner != nullptr ? no_handler(handler) : std::string{}};
-  });
-  runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
+JobFacts::JobFacts(Core& core, LiveRuns& runs, const HooksOf& hooks) : core_(core), runs_(runs) {
+  core_.runtime.explain(kJobTurn, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
     std::vector<FactOrigin> origins;
     const auto owner = weak.lock();
     const std::optional<std::int64_t> id = run_of(key);
     if (!owner || *owner == nullptr || !id) return origins;
-    const LiveRun* const live = find(*id);
+    const LiveRun* const live = runs_.find(*id);
     if (live == nullptr) return origins;
     for (const std::int64_t other : live->job->begun) {
-      if (const LiveRun* const begun = find(other))
+      if (const LiveRun* const begun = runs_.find(other))
         origins.push_back({table_of(begun->priority), key_of(begun->run), "another run of the job"});
     }
     return origins;
   });
-  runtime.explain(kJobRun, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
+  core_.runtime.explain(kJobRun, [this, weak = std::weak_ptr(hooks)](std::string_view key) {
     const auto owner = weak.lock();
     const std::optional<std::int64_t> id = run_of(key);
-    const LiveRun* const parent = owner && *owner != nullptr && id ? find(*id) : nullptr;
+    const LiveRun* const parent = owner && *owner != nullptr && id ? runs_.find(*id) : nullptr;
     if (parent == nullptr) return FactOrigin{};
     return FactOrigin{table_of(parent->stage == LiveRun::Stage::Planned ? parent->job->job->priority : parent->priority),
                       key_of(parent->run), "the run of a parent, " + stage_of(*parent)};
   });
-  runtime.explain(kJobSucceeded, [this, weak = std::weak_ptr(hooks)](std::string_view name) {
+  core_.runtime.explain(kJobSucceeded, [this, weak = std::weak_ptr(hooks)](std::string_view name) {
     std::vector<FactOrigin> origins;
     const auto owner = weak.lock();
     if (!owner || *owner == nullptr) return origins;
-    for (const auto& [id, job] : jobs) {
+    for (const auto& [id, job] : runs_.jobs()) {
       if (job.job->name != name) continue;
       for (const std::int64_t run : job.runs) {
-        const LiveRun& live = *find(run);
+        const LiveRun& live = *runs_.find(run);
         const Priority priority = live.stage == LiveRun::Stage::Planned ? job.job->priority : live.priority;
         origins.push_back({table_of(priority), key_of(live.run), "a run of the job, " + stage_of(live)});
       }
@@ -79,71 +75,71 @@ void Jobs::Parts::explain_facts() {
   });
 }
 
-Status Jobs::Parts::check_facts(const Job& job) const {
+Status JobFacts::check(const Job& job) const {
   if (job.required_facts.empty()) return {};
   for (const std::string& text : job.required_facts) {
-    const Fact fact = fact_of(offered_facts, text);
+    const Fact fact = fact_of(offered_facts_, text);
     if (!fact.kind.name().empty()) continue;
     std::string known;
-    for (const FactKind kind : offered_facts) known += (known.empty() ? "" : ", ") + std::string{kind.name()};
+    for (const FactKind kind : offered_facts_) known += (known.empty() ? "" : ", ") + std::string{kind.name()};
     return {StatusCode::InvalidArgument, "required_facts: '" + text + "' has an unknown kind of fact; known are " + known};
   }
   return {};
 }
 
-std::vector<Fact> Jobs::Parts::missing_facts(const LiveRun& live) const {
+std::vector<Fact> JobFacts::missing(const LiveRun& live) const {
   std::vector<Fact> facts;
   for (const std::int64_t parent : live.run.parents) {
-    if (const auto found = runs.find(parent); found != runs.end()) facts.push_back({kJobRun, key_of(found->second.run)});
+    if (const LiveRun* const above = runs_.find(parent)) facts.push_back({kJobRun, key_of(above->run)});
   }
   if (live.job->job->required_facts.empty()) return facts;
   for (const std::string& text : live.job->job->required_facts) {
-    Fact fact = fact_of(offered_facts, text);
-    if (!turns.holds(fact)) facts.push_back(std::move(fact));
+    Fact fact = fact_of(offered_facts_, text);
+    if (!runs_.turns.holds(fact)) facts.push_back(std::move(fact));
   }
   return facts;
 }
 
-bool Jobs::Parts::waits_for_facts_again(LiveRun& live) {
-  std::vector<Fact> facts = missing_facts(live);
+bool JobFacts::waits_again(LiveRun& live) {
+  std::vector<Fact> facts = missing(live);
   if (facts.empty()) return false;
-  begin_again(live, Outcome::wait_for(std::move(facts)));
+  runs_.begin_again(live, Outcome::wait_for(std::move(facts)));
   return true;
 }
 
-bool Jobs::Parts::has_job_succeeded(std::string_view job) {
-  const auto [place, is_new] = last_ends.try_emplace(std::string{job});
+bool JobFacts::has_succeeded(std::string_view job) {
+  const auto [place, is_new] = last_ends_.try_emplace(std::string{job});
   if (is_new) {
-    record("last end", job);  // `rondo why` may be the first to ask.
+    core_.record("last end", job);  // `rondo why` may be the first to ask.
     read_last_end(place->first);
   }
   return place->second.value_or(false);
 }
 
-void Jobs::Parts::read_last_end(const std::string& job) {
-  store.submit<bool>(
+void JobFacts::read_last_end(const std::string& job) {
+  core_.store.submit<bool>(
       "last end " + job, [job](JobStore& of, Planner&) { return last_end_of(of, job); },
       [this, job](const Result<bool>& succeeded) {
-        const auto known = last_ends.find(job);
-        if (known == last_ends.end() || known->second) return;  // A run has ended meanwhile.
-        if (!succeeded) {                                       // The next question asks the store again.
-          last_ends.erase(known);
+        const auto known = last_ends_.find(job);
+        if (known == last_ends_.end() || known->second) return;  // A run has ended meanwhile.
+        if (!succeeded) {                                        // The next question asks the store again.
+          last_ends_.erase(known);
           return;
         }
         known->second = *succeeded;
-        if (*succeeded) turns.job_ended(job, true);
+        if (*succeeded) runs_.turns.job_ended(job, true);
       });
 }
 
-void Jobs::Parts::note_end(const JobRun& run) {
+void JobFacts::note_end(const JobRun& run) {
   if (run.begun) note_success(run.job, run.state == RunState::Succeeded);
 }
 
-void Jobs::Parts::note_success(const std::string& job, bool succeeded) {
-  const auto known = last_ends.find(job);
-  if (known == last_ends.end() || known->second == succeeded) return;
+void JobFacts::note_success(const std::string& job, bool succeeded) {
+  const auto known = last_ends_.find(job);
+  if (known == last_ends_.end() || known->second == succeeded) return;
   known->second = succeeded;
-  turns.job_ended(job, succeeded);
+  runs_.turns.job_ended(job, succeeded);
 }
 
 }  // namespace rondo::jobs
