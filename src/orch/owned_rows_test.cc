@@ -84,6 +84,7 @@ TEST_F(OwnedRowsTest, ARowThatIsDeletedWhileAPageWithItsOwnerIsOnItsWayIsNotTake
   run();
   other_sets("T", "a");
   store.deliver();
+  EXPECT_EQ(rows->adopt("T|a", Fields{}), nullptr) << "nor if a consumer of the owners takes its record late";
   run();
   EXPECT_THAT(again, IsEmpty());
   EXPECT_EQ(value("T", "a"), "other");
