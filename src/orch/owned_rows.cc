@@ -280,6 +280,7 @@ void OwnedRows::taken(const RowName& name, const Change& change, bool is_ours) {
 }
 
 void OwnedRows::rows_were_lost() {
+  reports_.note_all_changed();
   repaired_ += rows_.size();
   refused_.clear();
   for (const auto& [name, row] : std::exchange(rows_, {})) options_.again(name);

@@ -90,6 +90,24 @@ TEST_F(OwnedRowsTest, ARowThatIsDeletedWhileAPageWithItsOwnerIsOnItsWayIsNotTake
   EXPECT_EQ(value("T", "a"), "other");
 }
 
+/// The row counted as one whose owner is stored, and was written without its owner.
+TEST_F(OwnedRowsTest, APageThatWasReadBeforeTheStoreLostItsRowsSaysNothing) {
+  open("OWNERS");
+  set("a", "1");
+  run();
+  open("OWNERS");
+  store.holds = true;
+  Status end;
+  rows->adopt([&end](const Status& status) { end = status; });
+  run();
+  ASSERT_EQ(store.late, "OWNERS");
+  ASSERT_TRUE(store.write("OWNERS", Change::remove("T|a")).ok());
+  rows->rows_were_lost();
+  store.deliver();
+  EXPECT_EQ(end.code(), StatusCode::Unavailable);
+  EXPECT_THAT(again, IsEmpty());
+}
+
 /// A consumer takes a change later than it was written.
 TEST_F(OwnedRowsTest, ASetThatIsTakenAfterTheRowWasDeletedIsNotTakenForARow) {
   open({});
