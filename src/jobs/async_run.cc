@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/thrown.h"
-#include "jobs/async_state.h"
+#include "jobs/async_runs.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
@@ -23,28 +23,29 @@ AsyncRun::State::~State() {
 }
 
 void AsyncRun::State::expect_here(std::string_view call) const {
-  RONDO_EXPECT(!on_end || scheduler == nullptr || scheduler->is_here(), from_elsewhere(std::string{call}));
+  RONDO_EXPECT(owner == nullptr || core->runtime.scheduler().is_here(), from_elsewhere(std::string{call}));
 }
 
 void AsyncRun::State::end(Status result, std::string of_note) {
-  if (!on_end) return;
+  if (owner == nullptr) return;
   status = std::move(result);
   note = std::move(of_note);
   stop = {};
-  std::exchange(on_end, {})(*this);
+  std::exchange(owner, nullptr)->ended(*this);
 }
 
 void AsyncRun::State::put_back() {
-  if (!on_end) return;
+  if (owner == nullptr) return;
   is_put_back = true;
   stop = {};
-  std::exchange(on_end, {})(*this);
+  std::exchange(owner, nullptr)->ended(*this);
 }
 
 void AsyncRun::State::leave() {
-  if (!std::exchange(on_end, {})) return;
+  AsyncRuns* const of = std::exchange(owner, nullptr);
+  if (of == nullptr) return;
   stop = {};
-  on_left(*this);
+  of->left(*this);
 }
 
 void AsyncRun::State::request_stop() {
@@ -56,14 +57,14 @@ void AsyncRun::State::request_stop() {
   } catch (...) {
     const Status thrown = thrown_by("the function of AsyncRun::on_stop() for run " + std::to_string(run), std::current_exception());
     trouble = thrown.message().substr(0, limits::kRunNote);
-    on_stop_thrown(thrown);
+    core->report(Change::event("stop", job->name + "#" + std::to_string(run), {}), thrown);
   }
 }
 
 void AsyncRun::State::change_begin(std::optional<std::string> of_begin) {
-  if (!on_end) return;
+  if (owner == nullptr) return;
   waits = std::move(of_begin);
-  on_begin_changed(*this);
+  owner->begin_changed(*this);
 }
 
 std::int64_t AsyncRun::run() const noexcept { return state_->run; }
@@ -89,7 +90,7 @@ void AsyncRun::begins_later(std::string_view waits) const {
 void AsyncRun::began_at(WallTime begun) const {
   state_->expect_here("AsyncRun::began_at()");
   if (!is_open()) return;
-  const WallTime now = state_->now();
+  const WallTime now = state_->core->wall_now();
   const WallTime scheduled = std::min(state_->scheduled, now);
   // A clock that is a little behind is believed; of a time long ago the retention would delete the row.
   state_->begun = begun < scheduled + -kClockBehind ? scheduled : std::min(begun, now);
@@ -128,6 +129,6 @@ void AsyncRun::leave() const noexcept {
   state_->expect_here("AsyncRun::leave()");
   state_->leave();
 }
-bool AsyncRun::is_open() const noexcept { return state_->on_end != nullptr; }
+bool AsyncRun::is_open() const noexcept { return state_->owner != nullptr; }
 
 }  // namespace rondo::jobs

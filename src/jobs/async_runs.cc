@@ -2,20 +2,15 @@
 
 #include <algorithm>
 #include <climits>
-#include <vector>
 
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
 
-AsyncRuns::AsyncRuns(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends, Stops& stops)
-    : core_(core),
-      runs_(runs),
-      facts_(facts),
-      handlers_(handlers),
-      ends_(ends),
-      stops_(stops),
-      line_timer_("jobs:lines", Priority{56}, [this] { serve_lines_again(); }) {
+AsyncRuns::AsyncRuns(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends)
+    : core_(core), runs_(runs), facts_(facts), handlers_(handlers), ends_(ends), line_timer_("jobs:lines", Priority{56}, [this] {
+        serve_lines_again();
+      }) {
   core_.runtime.scheduler().add(line_timer_);
 }
 
@@ -33,7 +28,7 @@ void AsyncRuns::leave_all() {
   for (auto& [id, live] : runs_.all()) {
     live.stop.request_stop();
     // Work elsewhere goes on: its run has no stored end, so it is begun again after the next start.
-    if (const auto state = live.async.lock()) state->on_end = {};
+    if (const auto state = live.async.lock()) state->owner = nullptr;
   }
 }
 
@@ -95,7 +90,7 @@ bool AsyncRuns::has_room(const RemoteHandler& handler, std::int64_t run) { retur
 
 void AsyncRuns::start(LiveRun& live, const RemoteHandler& handler, Status thrown) {
   runs_.count_attempt(live, core_.wall_now());
-  stops_.watch_timeout(live);
+  ends_.watch_timeout(live);
   const std::int64_t run = live.run.id;
   const bool was_killed = live.verdict.has_value();  // Before a restart.
   auto state = std::make_shared<AsyncRun::State>();
@@ -104,16 +99,12 @@ void AsyncRuns::start(LiveRun& live, const RemoteHandler& handler, Status thrown
   state->scheduled = live.run.scheduled;
   state->number = live.run.attempt;
   state->begun = core_.wall_now();
-  state->scheduler = &core_.runtime.scheduler();
-  state->now = [this] { return core_.wall_now(); };
-  state->on_stop_thrown = [this, key = key_of(live.run)](const Status& why) { core_.report(Change::event("stop", key, {}), why); };
-  state->on_end = [this](const AsyncRun::State& of) { ended(of); };
-  state->on_left = [this](const AsyncRun::State& of) { left(of); };
-  state->on_begin_changed = [this](const AsyncRun::State& changed) { begin_changed(changed); };
+  state->core = &core_;
+  state->owner = this;
   live.async = state;
   call_begin(std::move(state), handler, std::move(thrown));
   LiveRun* const after = runs_.find(run);
-  if (was_killed && after != nullptr && after->stage == LiveRun::Stage::Running) stops_.stop(*after, RunState::Killed, kKilled);
+  if (was_killed && after != nullptr && after->stage == LiveRun::Stage::Running) ends_.stop(*after, RunState::Killed, kKilled);
 }
 
 void AsyncRuns::call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const RemoteHandler& handler, Status thrown) {
@@ -132,7 +123,7 @@ void AsyncRuns::serve_line(const std::string& name) {
   if (!served_lines_.insert(name).second) return;  // Within a call for the same line, which goes on.
   Line::key_type last{INT_MIN, 0};
   for (;;) {
-    // Each begin may change handlers and lines_, and a run that is put back stands at its old place.
+    // Each begin may change handlers and lines, and a run that is put back stands at its old place.
     const HandlerEntry* const handler = handlers_.find(name);
     const auto line = lines_.find(name);
     if (handler == nullptr || handler->async == nullptr || line == lines_.end()) break;
@@ -206,7 +197,7 @@ void AsyncRuns::check_again(const std::string& name) {
       ends_.end(*live, *live->verdict, live->verdict_note);
     }
   }
-  // Each may change handlers and lines_.
+  // Each may change handlers and lines.
   for (auto& [run, thrown] : begun) {
     LiveRun* const live = runs_.find(run);
     const auto line = lines_.find(name);
@@ -223,7 +214,7 @@ void AsyncRuns::begin_changed(const AsyncRun::State& changed) {
     live->deadline = Instant::never();
   } else {
     core_.record("began", changed.run, changed.number);
-    stops_.watch_timeout(*live);
+    ends_.watch_timeout(*live);
   }
 }
 
@@ -232,6 +223,7 @@ void AsyncRuns::ended(const AsyncRun::State& ended) {
   core_.record("end", ended.run, ended.number, static_cast<std::int64_t>(ended.status.code()), ended.status.origin_errno(),
                ended.status.message(), ended.note);
   --runs_.stats.running;
+  replayed_.erase(ended.run);
   LiveRun* const live = runs_.find(ended.run);
   if (live == nullptr) return;
   live->async.reset();
@@ -256,6 +248,7 @@ void AsyncRuns::put_back(const AsyncRun::State& ended) {
   core_.record("put back", ended.run, ended.number);
   --runs_.stats.running;
   --runs_.stats.attempts;
+  replayed_.erase(ended.run);
   LiveRun* const live = runs_.find(ended.run);
   if (live == nullptr) return;
   live->async.reset();
@@ -271,44 +264,19 @@ void AsyncRuns::put_back(const AsyncRun::State& ended) {
 void AsyncRuns::left(const AsyncRun::State& left) {
   core_.record("left", left.run, left.number);
   --runs_.stats.running;
+  replayed_.erase(left.run);
 }
 
-bool AsyncRuns::repeat_begin(std::int64_t run, std::uint32_t attempt, std::optional<std::string> waits) {
+std::shared_ptr<AsyncRun::State> AsyncRuns::replayed(std::int64_t run, std::uint32_t attempt) const {
   const auto found = replayed_.find(run);
-  if (found == replayed_.end() || found->second->number != attempt) return false;
-  found->second->change_begin(std::move(waits));
-  return true;
-}
-
-std::shared_ptr<AsyncRun::State> AsyncRuns::replayed_attempt(std::int64_t run, std::uint32_t attempt) {
-  const auto found = replayed_.find(run);
-  if (found == replayed_.end() || found->second->number != attempt) return nullptr;
-  return std::move(replayed_.extract(found).mapped());
-}
-
-bool AsyncRuns::repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note) {
-  const auto state = replayed_attempt(run, attempt);
-  if (state != nullptr) state->end(std::move(status), std::move(note));
-  return state != nullptr;
-}
-
-bool AsyncRuns::repeat_left(std::int64_t run, std::uint32_t attempt) {
-  const auto state = replayed_attempt(run, attempt);
-  if (state != nullptr) state->leave();
-  return state != nullptr;
-}
-
-bool AsyncRuns::repeat_put_back(std::int64_t run, std::uint32_t attempt) {
-  const auto state = replayed_attempt(run, attempt);
-  if (state != nullptr) state->put_back();
-  return state != nullptr;
+  return found == replayed_.end() || found->second->number != attempt ? nullptr : found->second;
 }
 
 void AsyncRuns::let_go(LiveRun& live) {
   const auto state = std::exchange(live.async, {}).lock();
-  if (state == nullptr || !state->on_end) return;
+  if (state == nullptr || state->owner == nullptr) return;
   --runs_.stats.running;
-  state->on_end = {};
+  state->owner = nullptr;
   Core::CallsWithin marks(core_, "let go", live.run.id, live.run.attempt);
   const Core::CallOut mark(core_);
   state->request_stop();

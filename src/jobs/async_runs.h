@@ -2,24 +2,17 @@
 // only.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <utility>
 
 #include "jobs/async_state.h"
-#include "jobs/stops.h"
-#include "rondo/sched/timer.h"
+#include "jobs/ends.h"
 
 namespace rondo::jobs {
 
 class AsyncRuns {
  public:
-  AsyncRuns(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends, Stops& stops);
+  AsyncRuns(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends);
 
   /// A due run begins, or waits for room at its handler.
   Outcome begin(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket);
@@ -34,13 +27,11 @@ class AsyncRuns {
   /// The program ends, and the work goes on elsewhere.
   void leave_all();
 
-  // In a replay, what a handler reported of an attempt. False if no such attempt is under way.
-  bool repeat_end(std::int64_t run, std::uint32_t attempt, Status status, std::string note);
-  bool repeat_begin(std::int64_t run, std::uint32_t attempt, std::optional<std::string> waits);
-  bool repeat_left(std::int64_t run, std::uint32_t attempt);
-  bool repeat_put_back(std::int64_t run, std::uint32_t attempt);
+  /// In a replay: an attempt that is under way; null: there is no such one.
+  std::shared_ptr<AsyncRun::State> replayed(std::int64_t run, std::uint32_t attempt) const;
 
  private:
+  friend struct AsyncRun::State;
   /// Calls 'question', which calls functions of an asynchronous handler about a run. Returns what they throw. A replay makes the calls that
   /// they made instead.
   template <class Question>
@@ -83,20 +74,18 @@ class AsyncRuns {
   void ended(const AsyncRun::State& ended);
   void put_back(const AsyncRun::State& ended);
   void left(const AsyncRun::State& left);
-  std::shared_ptr<AsyncRun::State> replayed_attempt(std::int64_t run, std::uint32_t attempt);
 
   Core& core_;
   LiveRuns& runs_;
   JobFacts& facts_;
   Handlers& handlers_;
   Ends& ends_;
-  Stops& stops_;
   /// The runs of an asynchronous handler without room, by its name.
   std::map<std::string, Line, std::less<>> lines_;
   std::map<std::string, Line, std::less<>> held_;  // Those that RemoteHandler::held holds.
   std::uint64_t next_in_line_ = 1;
   std::set<std::string> served_lines_;    // serve_line() is under way for them.
-  std::set<std::string> lines_to_serve_;  // By line_timer_.
+  std::set<std::string> lines_to_serve_;  // By 'line_timer_'.
   /// In a replay: the attempts, by run. Otherwise the handlers keep them.
   std::map<std::int64_t, std::shared_ptr<AsyncRun::State>> replayed_;
   TimerSource line_timer_;

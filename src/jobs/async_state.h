@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "rondo/jobs/async_run.h"
-#include "rondo/sched/scheduler.h"
 
 namespace rondo::jobs {
 
@@ -19,6 +18,9 @@ struct Progress {
   std::string text = {};  // At most limits::kRunNote bytes.
   friend bool operator==(const Progress&, const Progress&) = default;
 };
+
+struct Core;
+class AsyncRuns;
 
 struct AsyncRun::State {
   State() = default;
@@ -36,9 +38,8 @@ struct AsyncRun::State {
   /// Ends the process while the attempt is open if this is another thread than the runtime's. 'call': what was called.
   void expect_here(std::string_view call) const;
 
-  // The next two are valid while 'on_end' is set.
-  const Scheduler* scheduler = nullptr;
-  std::function<WallTime()> now;
+  const Core* core = nullptr;  // Valid while 'owner' is set, and within a call of Jobs.
+  AsyncRuns* owner = nullptr;  // Null after the end, and when the end no longer counts.
   std::int64_t run = 0;
   std::shared_ptr<const Job> job;
   WallTime scheduled;
@@ -51,17 +52,10 @@ struct AsyncRun::State {
   bool is_stop_requested = false;
   bool was_stop_called = false;  // A function of AsyncRun::on_stop() was.
   std::function<void()> stop;
-  std::function<void(const Status& thrown)> on_stop_thrown;  // Called within request_stop().
   Progress progress;
   Status status;
   std::string note;
   bool is_put_back = false;  // In place of 'status' and 'note'.
-  /// Called after each change of 'waits', while 'on_end' is set.
-  std::function<void(const State& changed)> on_begin_changed;
-  /// Called by leave(), while 'on_end' is set.
-  std::function<void(const State& left)> on_left;
-  /// Called once, at the end. Empty after it, and when the end no longer counts.
-  std::function<void(const State& ended)> on_end;
 };
 
 }  // namespace rondo::jobs

@@ -2,14 +2,6 @@
 // the user make, as the journal records them. It knows no run. Scheduler thread only.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <type_traits>
-#include <utility>
-#include <vector>
-
 #include "jobs/job_calls.h"
 #include "jobs/store_thread.h"
 #include "rondo/jobs/jobs.h"
@@ -81,7 +73,12 @@ struct Core {
     return [this, done = std::move(done)](Result<T> result) { call_done(done, std::move(result)); };
   }
 
-  /// Records a call for the journal, before it has an effect.
+  /// A function of Jobs was called: checks the thread, and records the call for the journal, before it has an effect.
+  template <class... Arguments>
+  void called(std::string_view function, const Arguments&... arguments) {
+    expect_here(function);
+    record(function, arguments...);
+  }
   template <class... Arguments>
   void record(std::string_view verb, const Arguments&... arguments) {
     if (!calls.is_recorded()) return;

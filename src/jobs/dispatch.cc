@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <string>
-#include <vector>
 
 #include "jobs/named_few.h"
 #include "rondo/base/assert.h"
@@ -18,13 +16,12 @@ std::string covered_by(std::int64_t run) { return "covered by the run " + std::t
 
 }  // namespace
 
-Dispatch::Dispatch(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends, Stops& stops, AsyncRuns& async)
+Dispatch::Dispatch(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends, AsyncRuns& async)
     : core_(core),
       runs_(runs),
       facts_(facts),
       handlers_(handlers),
       ends_(ends),
-      stops_(stops),
       async_(async),
       pools_(core.runtime.scheduler(), core.runtime.clock(), core.options, [this](PoolKind pool) { pool_has_room(pool); }),
       drain_timer_("jobs:drain", Priority{56}, [this] { watch_drain(); }) {
@@ -85,7 +82,7 @@ void Dispatch::cover(LiveRun& live) {
   job.waiting.push_back(live.run.id);
   for (const std::int64_t other : others) {
     LiveRun* const covered = runs_.find(other);
-    if (covered != nullptr && other != live.run.id) stops_.stop(*covered, RunState::Killed, covered_by(live.run.id));
+    if (covered != nullptr && other != live.run.id) ends_.stop(*covered, RunState::Killed, covered_by(live.run.id));
   }
 }
 
@@ -154,7 +151,7 @@ Attempt Dispatch::attempt_of(LiveRun& live, const HandlerEntry& handler) {
 }
 
 void Dispatch::submit(LiveRun& live, PoolKind pool, const HandlerEntry& handler) {
-  stops_.watch_timeout(live);
+  ends_.watch_timeout(live);
   live.runs_in = pool;
   live.begins = std::make_shared<std::atomic<std::int64_t>>(0);
   Attempt begun = attempt_of(live, handler);

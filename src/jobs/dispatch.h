@@ -3,10 +3,7 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <utility>
 
 #include "jobs/async_runs.h"
 
@@ -14,7 +11,7 @@ namespace rondo::jobs {
 
 class Dispatch {
  public:
-  Dispatch(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends, Stops& stops, AsyncRuns& async);
+  Dispatch(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends, AsyncRuns& async);
 
   /// Begins a due run, or says for what it waits.
   Outcome begin(std::int64_t run, const Ticket& ticket);
@@ -42,7 +39,6 @@ class Dispatch {
   JobFacts& facts_;
   Handlers& handlers_;
   Ends& ends_;
-  Stops& stops_;
   AsyncRuns& async_;
   Pools pools_;
   PoolChoice pool_choice_;

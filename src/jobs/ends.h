@@ -1,21 +1,11 @@
-// Ends: the ends of attempts and runs: what follows from each, its way into the store, and what its storing lets begin. Scheduler thread
-// only.
+// Ends: the ends of attempts and runs, also those that timeouts and kills cause: what follows from each, its way into the store, and what
+// its storing lets begin. Scheduler thread only.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "jobs/core.h"
 #include "jobs/handlers.h"
 #include "jobs/job_facts.h"
-#include "jobs/live_runs.h"
 #include "jobs/pools.h"
 #include "jobs/timetable.h"
 
@@ -26,8 +16,7 @@ inline constexpr const char* kKilled = "killed by a user";
 class Ends {
  public:
   /// 'plan' is called when an instant may be planned that is near.
-  Ends(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Timetable& timetable, std::function<void()> plan)
-      : core_(core), runs_(runs), facts_(facts), handlers_(handlers), timetable_(timetable), plan_(std::move(plan)) {}
+  Ends(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Timetable& timetable, std::function<void()> plan);
 
   /// The run ends without a further attempt: with 'state', or as failed if an attempt has failed.
   void end(LiveRun& live, RunState state, std::string note);
@@ -51,6 +40,14 @@ class Ends {
   /// Of the last attempt to store ends.
   const Status& status() const noexcept { return ends_status_; }
 
+  /// The timeout of the attempt begins.
+  void watch_timeout(LiveRun& live);
+  /// Asks a running handler to stop, or ends a run that has not begun.
+  void stop(LiveRun& live, RunState verdict, std::string note);
+  /// The run whose handler was asked to stop first, and has not stopped, a minute after that; null: none.
+  const LiveRun* stuck_run() const;
+  void forget_stopped();
+
   bool when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored);
   void on_end(std::function<void(const JobRun& run)> listener) { ended_listener_ = std::move(listener); }
   /// What `why` adds about the row of a run that is not live.
@@ -65,6 +62,7 @@ class Ends {
     bool is_scheduled;  // Of the schedule.
     WallTime known;     // When the end became known here.
   };
+  void watch_deadlines();
   /// The next flush() stores it.
   void queue(LiveRun& live, RunEnd end);
   static std::optional<WallTime> next_of_delay(JobStore& of, Planner& planner, const Ending& ending);
@@ -92,6 +90,9 @@ class Ends {
   std::map<std::int64_t, std::function<void(const Status& why)>> end_waiters_;  // Jobs::when_stored(), by run.
   std::function<void(const JobRun& run)> ended_listener_;
   Status ends_status_;
+  std::multimap<Instant, std::int64_t> deadlines_;
+  std::multimap<Instant, std::int64_t> stopping_;  // When running handlers were asked to stop. May contain runs that have stopped.
+  TimerSource deadline_timer_;
   struct EndedRun {
     std::string key;
     std::string how;  // For people.

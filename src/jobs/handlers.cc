@@ -47,10 +47,11 @@ void Handlers::await(std::string prefix, std::function<std::string(std::string_v
   awaited_handlers_.emplace_back(std::move(prefix), std::move(reason));
 }
 
-void Handlers::read(const std::vector<StoredJob>& unhandled) {
+void Handlers::read(const std::vector<StoredJob>& unhandled, bool is_last) {
   for (const StoredJob& job : unhandled) {
     if (found_handlerless_.size() < limits::kTroublesNamed) found_handlerless_.try_emplace(job.job.handler, job);
   }
+  if (is_last) handlerless_ = std::exchange(found_handlerless_, {});
 }
 
 void Handlers::check(const StoredJob& stored) {

@@ -2,15 +2,8 @@
 // only.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "jobs/core.h"
 #include "jobs/live_runs.h"
@@ -58,10 +51,10 @@ class Handlers {
   void jobs_changed() { reads_again_ = reads_again_ || !handlerless_.empty(); }
   /// Whether all jobs must be read for their handlers. The answer is true once.
   bool must_read() { return std::exchange(reads_again_, false); }
-  /// The reading of all jobs begins; a page of it has these jobs without a handler; it has ended.
+  /// A reading of all jobs begins.
   void begin_reading() { found_handlerless_.clear(); }
-  void read(const std::vector<StoredJob>& unhandled);
-  void end_reading() { handlerless_ = std::exchange(found_handlerless_, {}); }
+  /// A page of it has these jobs without a handler.
+  void read(const std::vector<StoredJob>& unhandled, bool is_last);
 
  private:
   /// Whether the runs of a job with this handler would fail at present.

@@ -1,7 +1,6 @@
 #include "jobs/job_facts.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "rondo/calendar/rfc3339.h"
 

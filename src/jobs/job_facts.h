@@ -2,10 +2,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "jobs/core.h"
 #include "jobs/live_runs.h"

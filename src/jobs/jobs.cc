@@ -120,8 +120,7 @@ void Jobs::on_end(std::function<void(const JobRun& run)> listener) {
   parts_->ends.on_end(std::move(listener));
 }
 void Jobs::drain(Duration patience, std::function<void(const Status& drained)> done) {
-  parts_->core.expect_here("drain");
-  parts_->core.record("drain", patience.count());
+  parts_->core.called("drain", patience.count());
   parts_->dispatch.drain(patience, std::move(done));
 }
 void Jobs::start() {
@@ -134,7 +133,7 @@ void Jobs::start() {
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
   if (stored) {
     ++parts_->runs.stats.edits;
-    parts_->edits.take_over(*stored);
+    parts_->planning.take_over(*stored);
     parts_->planning.plan_now();
   }
   parts_->core.call_done(done, stored);
@@ -188,8 +187,8 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
           parts_->core.call_status = {};
           for (std::size_t i = 0; i < stored->size(); ++i) {
             parts_->not_stored.erase(names[i]);
-            if (running[i] == JobEdit::Running::Stopped) parts_->edits.end_runs_of_stopped((*stored)[i].id);
-            parts_->edits.take_over((*stored)[i]);
+            if (running[i] == JobEdit::Running::Stopped) parts_->planning.end_runs_of_stopped((*stored)[i].id);
+            parts_->planning.take_over((*stored)[i]);
           }
           ++parts_->runs.stats.edits;
           parts_->planning.plan_now();
@@ -199,53 +198,45 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
-  parts_->core.expect_here("start");
-  parts_->core.record("start", name);
+  parts_->core.called("start", name);
   const WallTime now = parts_->core.wall_now();
-  std::string work = "start " + name;
   parts_->core.store.submit<StoredJob>(
-      std::move(work), [name = std::move(name), now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
+      "start " + name, [name, now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
-  parts_->core.expect_here("stop");
-  parts_->core.record("stop", name, note);
-  std::string work = "stop " + name;
+  parts_->core.called("stop", name, note);
   parts_->core.store.submit<StoredJob>(
-      std::move(work), [name = std::move(name), note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
+      "stop " + name, [name, note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) {
-        if (stored) parts_->edits.end_runs_of_stopped(stored->id);
+        if (stored) parts_->planning.end_runs_of_stopped(stored->id);
         edited(stored, done);
       });
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
-  parts_->core.expect_here("remove");
-  parts_->core.record("remove", name);
-  std::string work = "remove " + name;
+  parts_->core.called("remove", name);
   parts_->core.store.submit<StoredJob>(
-      std::move(work), [name](JobStore& store, Planner&) { return remove_job(store, name); },
+      "remove " + name, [name](JobStore& store, Planner&) { return remove_job(store, name); },
       [this, name, done = std::move(done)](const Result<StoredJob>& removed) {
         if (removed || removed.error().code() == StatusCode::NotFound) parts_->not_stored.erase(name);
         if (removed) {
           ++parts_->runs.stats.edits;
-          parts_->edits.drop(removed->id, removed->job.name);
+          parts_->planning.drop(removed->id, removed->job.name);
         }
         parts_->core.call_done(done, removed);
       });
 }
 
 void Jobs::trigger(std::string name, Done<JobRun> done) {
-  parts_->core.expect_here("trigger");
-  parts_->core.record("trigger", name);
+  parts_->core.called("trigger", name);
   const WallTime now = parts_->core.wall_now();
   Status full = parts_->runs.room_for(name, 1);
   const std::size_t added = full.ok() ? 1 : 0;
   parts_->runs.count_runs(name, added, 0);  // Many calls may come before the first answer.
-  std::string work = "trigger " + name;
   parts_->core.store.submit<FoundRuns>(
-      std::move(work),
+      "trigger " + name,
       [name, now, full = std::move(full)](JobStore& store, Planner&) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
         if (Status claimed = store.claim(); !claimed.ok()) return failure(std::move(claimed));  // The run begins here.
@@ -262,15 +253,13 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
 }
 
 void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done) {
-  parts_->core.expect_here("backfill");
-  parts_->core.record("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
+  parts_->core.called("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
   const WallTime now = parts_->core.wall_now();
   Status full = range.dry_run ? Status{} : parts_->runs.room_for(name, std::min(range.max, limits::kBackfillRuns));
   const std::size_t added = range.dry_run || !full.ok() ? 0 : std::min(range.max, limits::kBackfillRuns);
   parts_->runs.count_runs(name, added, 0);
-  std::string work = "backfill " + name;
   parts_->core.store.submit<FoundRuns>(
-      std::move(work),
+      "backfill " + name,
       [name, range, now, full = std::move(full)](JobStore& store, Planner& planner) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
         if (Status claimed = range.dry_run ? Status{} : store.claim(); !claimed.ok()) return failure(std::move(claimed));
@@ -290,8 +279,7 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
 }
 
 Status Jobs::kill(std::int64_t run, Done<bool> stored) {
-  parts_->core.expect_here("kill");
-  parts_->core.record("kill", run);
+  parts_->core.called("kill", run);
   LiveRun* const live = parts_->runs.find(run);
   const bool has_ended = live == nullptr || (live->stage == LiveRun::Stage::Ending && (live->is_withdrawn || is_final(live->run.state)));
   if (has_ended) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
@@ -304,33 +292,27 @@ Status Jobs::kill(std::int64_t run, Done<bool> stored) {
       },
       parts_->core.done_for_store(std::move(stored)));
   live->run.is_killed = true;
-  parts_->stops.stop(*live, RunState::Killed, kKilled);
+  parts_->ends.stop(*live, RunState::Killed, kKilled);
   return {};
 }
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
-  parts_->core.expect_here("find");
-  parts_->core.record("find", name);
-  std::string work = "find " + name;
+  parts_->core.called("find", name);
   parts_->core.store.submit<StoredJob>(
-      std::move(work), [name = std::move(name)](JobStore& store, Planner&) { return find_with_obstacle(store, name); },
+      "find " + name, [name](JobStore& store, Planner&) { return find_with_obstacle(store, name); },
       parts_->core.done_for_store(std::move(done)));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
-  parts_->core.expect_here("list");
-  parts_->core.record("list", after, std::uint64_t{max});
-  std::string work = "list " + after;
+  parts_->core.called("list", after, std::uint64_t{max});
   parts_->core.store.submit<std::vector<StoredJob>>(
-      std::move(work), [after = std::move(after), max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
+      "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
       parts_->core.done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
-  parts_->core.expect_here("runs");
-  parts_->core.record("runs", job, before, std::uint64_t{max});
-  std::string work = "runs " + job;
+  parts_->core.called("runs", job, before, std::uint64_t{max});
   parts_->core.store.submit<std::vector<JobRun>>(
-      std::move(work),
-      [job = std::move(job), before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
+      "runs " + job,
+      [job, before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
         auto runs = store.runs(job, before, max);
         if (!runs || !runs->empty()) return runs;
         const auto known = store.find(job);
@@ -349,106 +331,67 @@ void Jobs::find_run(std::int64_t run, Done<JobRun> done) {
 
 /// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.
 bool Jobs::repeat(std::string_view text) {
+  using Text = std::string;
+  using Run = std::int64_t;
+  using Attempt = std::uint32_t;
   JobCall call(text);
   const std::string verb = call.verb();
-  if (verb == "put") return repeat_put(call);
-  if (verb == "stop") return repeat_stop(call);
-  if (verb == "list" || verb == "runs") return repeat_read(verb, call);
-  if (verb == "end") return repeat_end(call);
-  if (verb == "put back" || verb == "left") {
-    const std::int64_t run = call.number();
-    const auto attempt = static_cast<std::uint32_t>(call.number());
-    return call.is_whole() && (verb == "left" ? parts_->async.repeat_left(run, attempt) : parts_->async.repeat_put_back(run, attempt));
-  }
-  if (verb == "begins later" || verb == "began") {
-    const std::int64_t run = call.number();
-    const std::int64_t attempt = call.number();
-    auto waits = verb == "began" ? std::nullopt : std::optional{call.text()};
-    return call.is_whole() && parts_->async.repeat_begin(run, static_cast<std::uint32_t>(attempt), std::move(waits));
-  }
-  if (verb == "backfill") return repeat_backfill(call);
-  if (verb == "worker") {
-    const std::int64_t run = call.number();
-    std::string worker = call.text();
-    if (call.is_whole()) RemoteRuns(*this).note_worker(run, std::move(worker));
-    return call.is_whole();
-  }
-  if (verb == "kill" || verb == "find run") {
-    const std::int64_t run = call.number();
-    if (!call.is_whole()) return false;
-    verb == "kill" ? static_cast<void>(kill(run, {})) : find_run(run, {});
-    return true;
-  }
-  if (verb == "give up killed") {
-    if (call.is_whole()) RemoteRuns(*this).give_up_killed();
-    return call.is_whole();
-  }
-  if (verb == "drain") {
-    const Duration patience{call.number()};
-    if (call.is_whole()) drain(patience, {});
-    return call.is_whole();
-  }
-  if (verb == "last ends") {
-    if (call.is_whole()) parts_->ends.submit_last();
-    return call.is_whole();
-  }
-  std::string name = call.text();
-  if (!call.is_whole()) return false;
-  if (verb == "start") return start(std::move(name)), true;
-  if (verb == "remove") return remove(std::move(name)), true;
-  if (verb == "trigger") return trigger(std::move(name)), true;
-  if (verb == "find") return find(std::move(name), {}), true;
-  if (verb == "last end") return static_cast<void>(parts_->facts.has_succeeded(name)), true;
-  if (verb == "handle async") return handle_async(std::move(name), {}), true;
-  if (verb == "remove handler") return remove_handler(name), true;
-  if (verb == "has room") return has_room(name), true;
-  if (verb == "look again") return RemoteRuns(*this).check_again(name), true;
-  return false;
-}
-
-bool Jobs::repeat_put(JobCall& call) {
-  auto edits = edits_from_json(call.text());
-  const bool is_dry = call.flag();
-  if (!call.is_whole() || !edits) return false;
-  put_all(std::move(*edits), is_dry, {});
-  return true;
-}
-
-bool Jobs::repeat_stop(JobCall& call) {
-  std::string name = call.text();
-  std::string note = call.text();
-  if (call.is_whole()) stop(std::move(name), std::move(note));
-  return call.is_whole();
-}
-
-bool Jobs::repeat_read(std::string_view verb, JobCall& call) {
-  std::string name = call.text();
-  const std::int64_t before = verb == "runs" ? call.number() : 0;
-  const std::int64_t max = call.number();
-  if (!call.is_whole() || max < 0) return false;
-  if (verb == "runs") {
-    runs(std::move(name), before, static_cast<std::size_t>(max), {});
-  } else {
-    list(std::move(name), static_cast<std::size_t>(max), {});
-  }
-  return true;
-}
-
-bool Jobs::repeat_backfill(JobCall& call) {
-  std::string name = call.text();
-  BackfillRange range{.from = WallTime::from_nanoseconds(call.number()), .to = WallTime::from_nanoseconds(call.number())};
-  range.max = static_cast<std::size_t>(call.number());
-  range.dry_run = call.flag();
-  if (call.is_whole()) backfill(std::move(name), range);
-  return call.is_whole();
-}
-
-bool Jobs::repeat_end(JobCall& call) {
-  const std::int64_t run = call.number();
-  const std::int64_t attempt = call.number();
-  Status status = call.status();
-  std::string note = call.text();
-  return call.is_whole() && parts_->async.repeat_end(run, static_cast<std::uint32_t>(attempt), std::move(status), std::move(note));
+  RemoteRuns remote(*this);
+  AsyncRuns& async = parts_->async;
+  if (verb == "put")
+    return call.with<Text, bool>([this](const Text& edits, bool is_dry) {
+      auto read = edits_from_json(edits);
+      if (read) put_all(std::move(*read), is_dry, {});
+      return read.has_value();
+    });
+  if (verb == "start") return call.with<Text>([this](const Text& name) { start(name); });
+  if (verb == "stop") return call.with<Text, Text>([this](const Text& name, const Text& note) { stop(name, note); });
+  if (verb == "remove") return call.with<Text>([this](const Text& name) { remove(name); });
+  if (verb == "trigger") return call.with<Text>([this](const Text& name) { trigger(name); });
+  if (verb == "backfill")
+    return call.with<Text, std::int64_t, std::int64_t, std::size_t, bool>(
+        [this](const Text& name, std::int64_t from, std::int64_t to, std::size_t max, bool is_dry) {
+          backfill(name, {WallTime::from_nanoseconds(from), WallTime::from_nanoseconds(to), max, is_dry});
+        });
+  if (verb == "kill") return call.with<Run>([this](Run run) { static_cast<void>(kill(run, {})); });
+  if (verb == "find") return call.with<Text>([this](const Text& name) { find(name, {}); });
+  if (verb == "list") return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { list(after, max, {}); });
+  if (verb == "runs")
+    return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
+  if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
+  if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(parts_->facts.has_succeeded(job)); });
+  if (verb == "handle async") return call.with<Text>([this](const Text& name) { handle_async(name, {}); });
+  if (verb == "remove handler") return call.with<Text>([this](const Text& name) { remove_handler(name); });
+  if (verb == "has room") return call.with<Text>([this](const Text& name) { has_room(name); });
+  if (verb == "look again") return call.with<Text>([&](const Text& name) { remote.check_again(name); });
+  if (verb == "worker") return call.with<Run, Text>([&](Run run, const Text& worker) { remote.note_worker(run, worker); });
+  if (verb == "give up killed") return call.with<>([&] { remote.give_up_killed(); });
+  if (verb == "drain") return call.with<std::int64_t>([this](std::int64_t patience) { drain(Duration{patience}, {}); });
+  if (verb == "last ends") return call.with<>([this] { parts_->ends.submit_last(); });
+  // What an asynchronous handler reported of an attempt.
+  const auto repeat_of = [&async](Run run, Attempt attempt, const auto& report) {
+    const auto state = async.replayed(run, attempt);
+    if (state != nullptr) report(*state);
+    return state != nullptr;
+  };
+  if (verb == "begins later")
+    return call.with<Run, Attempt, Text>([&](Run run, Attempt attempt, const Text& waits) {
+      return repeat_of(run, attempt, [&](AsyncRun::State& state) { state.change_begin(waits); });
+    });
+  if (verb == "began")
+    return call.with<Run, Attempt>([&](Run run, Attempt attempt) {
+      return repeat_of(run, attempt, [](AsyncRun::State& state) { state.change_begin(std::nullopt); });
+    });
+  if (verb == "end")
+    return call.with<Run, Attempt, Status, Text>([&](Run run, Attempt attempt, const Status& status, const Text& note) {
+      return repeat_of(run, attempt, [&](AsyncRun::State& state) { state.end(status, note); });
+    });
+  if (verb == "put back")
+    return call.with<Run, Attempt>(
+        [&](Run run, Attempt attempt) { return repeat_of(run, attempt, [](AsyncRun::State& state) { state.put_back(); }); });
+  return verb == "left" && call.with<Run, Attempt>([&](Run run, Attempt attempt) {
+    return repeat_of(run, attempt, [](AsyncRun::State& state) { state.leave(); });
+  });
 }
 
 const JobsStats& Jobs::stats() const {

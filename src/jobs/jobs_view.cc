@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "jobs/parts.h"
 #include "rondo/calendar/rfc3339.h"
@@ -63,18 +62,17 @@ bool is_under_way(const LiveRun& live) {
 
 }  // namespace
 
+JobsView::JobsView(Jobs::Parts& parts) : parts_(parts) { parts_.core.expect_here("JobsView"); }
+
 std::optional<RunActivity> JobsView::activity(std::int64_t run) const {
-  parts_.core.expect_here("activity");
   const LiveRun* const live = parts_.runs.find(run);
   return live == nullptr ? std::nullopt : std::optional{activity_of(*live)};
 }
 std::string JobsView::retry_note(std::int64_t run) const {
-  parts_.core.expect_here("retry_note");
   const LiveRun* const live = parts_.runs.find(run);
   return live == nullptr ? std::string{} : note_of_retry(*live);
 }
 std::optional<WallTime> JobsView::next_of(const StoredJob& stored) const {
-  parts_.core.expect_here("next_of");
   if (!stored.is_running || !stored.job.parents.empty()) return std::nullopt;
   std::optional<WallTime> next = stored.next;
   const auto live = parts_.runs.jobs().find(stored.id);
@@ -88,21 +86,15 @@ std::optional<WallTime> JobsView::next_of(const StoredJob& stored) const {
   return next;
 }
 std::optional<Progress> JobsView::progress(std::int64_t run) const {
-  parts_.core.expect_here("progress");
   const LiveRun* const live = parts_.runs.find(run);
   const auto state = live == nullptr ? nullptr : live->async.lock();
   return state ? std::optional{state->progress} : std::nullopt;
 }
-std::vector<std::int64_t> JobsView::under_way(std::string_view job) const {
-  parts_.core.expect_here("under_way");
-  return runs_that(parts_.runs, job, is_under_way);
-}
+std::vector<std::int64_t> JobsView::under_way(std::string_view job) const { return runs_that(parts_.runs, job, is_under_way); }
 std::vector<std::int64_t> JobsView::retried(std::string_view job) const {
-  parts_.core.expect_here("retried");
   return runs_that(parts_.runs, job, [](const LiveRun& live) { return !note_of_retry(live).empty(); });
 }
 std::string JobsView::handler_trouble(std::string_view handler) const {
-  parts_.core.expect_here("handler_trouble");
   if (parts_.handlers.contains(handler)) return {};
   std::string text = parts_.handlers.why_absent(handler);
   const auto found = parts_.handlers.awaited().find(handler);
@@ -112,7 +104,6 @@ std::string JobsView::handler_trouble(std::string_view handler) const {
          calendar::format_rfc3339(of.since);
 }
 std::vector<std::string> JobsView::awaited_handlers(Duration late, Duration waited) const {
-  parts_.core.expect_here("awaited_handlers");
   std::vector<std::string> names;
   const Instant now = parts_.core.now();
   const WallTime since = parts_.core.wall_now() + -late;
@@ -213,7 +204,7 @@ Status Jobs::health() const {
     return parts_->core.call_status.with_context("a call failed within the last minute");
   }
   if (!parts_->runs.trouble.empty()) return {StatusCode::FailedPrecondition, parts_->runs.trouble};
-  if (const LiveRun* const stuck = parts_->stops.stuck_run(); stuck != nullptr) {
+  if (const LiveRun* const stuck = parts_->ends.stuck_run(); stuck != nullptr) {
     const std::string pool = stuck->runs_in ? ", and keeps a thread of its pool" : "";
     return {StatusCode::FailedPrecondition, "the handler of run " + key_of(stuck->run) + " was asked to stop more than a minute ago (" +
                                                 stuck->verdict_note + "). It still runs" + pool};

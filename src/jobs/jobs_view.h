@@ -35,8 +35,8 @@ struct RunActivity {
 class JobsView {
  public:
   /// 'jobs' must outlive it.
-  explicit JobsView(const Jobs& jobs) noexcept : JobsView(*jobs.parts_) {}
-  explicit JobsView(Jobs::Parts& parts) noexcept : parts_(parts) {}
+  explicit JobsView(const Jobs& jobs) : JobsView(*jobs.parts_) {}
+  explicit JobsView(Jobs::Parts& parts);
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;

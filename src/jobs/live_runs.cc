@@ -1,7 +1,6 @@
 #include "jobs/live_runs.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "jobs/remote_runs.h"
 #include "rondo/jobs/limits.h"

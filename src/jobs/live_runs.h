@@ -2,17 +2,12 @@
 // only.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 
 #include "jobs/live_run.h"
 #include "jobs/planner.h"
 #include "jobs/run_queue.h"
-#include "rondo/jobs/jobs.h"
 
 namespace rondo::jobs {
 

@@ -1,7 +1,5 @@
 #include "jobs/parts.h"
 
-#include <utility>
-
 #include "jobs/jobs_view.h"
 #include "rondo/base/assert.h"
 
@@ -30,11 +28,9 @@ Jobs::Parts::Parts(Runtime& runtime, std::shared_ptr<JobStore> store, const Jobs
       handlers(core, runs, hooks),
       timetable(core, runs),
       ends(core, runs, facts, handlers, timetable, [this] { planning.plan_now(); }),
-      stops(core, runs, handlers, ends),
-      async(core, runs, facts, handlers, ends, stops),
-      dispatch(core, runs, facts, handlers, ends, stops, async),
-      edits(runs, facts, handlers, ends, async),
-      planning(core, runs, handlers, timetable, ends, stops, edits) {
+      async(core, runs, facts, handlers, ends),
+      dispatch(core, runs, facts, handlers, ends, async),
+      planning(core, runs, facts, handlers, timetable, ends, async) {
   (*hooks)->begin = [this](std::int64_t run, const Ticket& ticket) { return dispatch.begin(run, ticket); };
   (*hooks)->may_begin = [this](std::int64_t run) { return dispatch.may_begin(run); };
   (*hooks)->has_succeeded = [this](std::int64_t run) { return runs.find(run) == nullptr; };

@@ -5,11 +5,7 @@
 // Scheduler thread only.
 #pragma once
 
-#include <functional>
 #include <map>
-#include <memory>
-#include <string>
-#include <string_view>
 
 #include "jobs/dispatch.h"
 #include "jobs/planning.h"
@@ -41,10 +37,8 @@ struct Jobs::Parts {
   Handlers handlers;
   Timetable timetable;
   Ends ends;
-  Stops stops;
   AsyncRuns async;
   Dispatch dispatch;
-  Edits edits;
   Planning planning;
   std::map<std::string, Status> not_stored;  // Jobs whose last definition failed and had no 'done' callback.
   /// For checks of parameters that are answered later: it is gone with the Parts.

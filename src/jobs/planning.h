@@ -2,21 +2,15 @@
 // each cycle, and follows the edits of other programs, the wall clock and the zones. Scheduler thread only.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
-#include "jobs/edits.h"
-#include "jobs/timetable.h"
-#include "rondo/sched/timer.h"
+#include "jobs/async_runs.h"
 
 namespace rondo::jobs {
 
 class Planning {
  public:
-  Planning(Core& core, LiveRuns& runs, Handlers& handlers, Timetable& timetable, Ends& ends, Stops& stops, Edits& edits);
+  Planning(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Timetable& timetable, Ends& ends, AsyncRuns& async);
 
   /// Takes up the runs that an earlier process left, a page at a time, and begins to plan.
   void recover();
@@ -29,10 +23,25 @@ class Planning {
   void give_up_killed();
   /// After the wall clock was set: jobs continue from the present time.
   void clock_was_set(Duration step);
+  /// Ends the runs of a stopped job that have not begun, except those for which someone asked: those whose instants are still to come are
+  /// withdrawn, the others are skipped.
+  void end_runs_of_stopped(std::int64_t job_id);
+  /// Follows an edit or a start of a job. After a change of its schedule or its parents, planned instants that are still to come are
+  /// planned again.
+  void take_over(const StoredJob& stored);
+  /// Forgets a job that the store has no more, with its runs.
+  void drop(std::int64_t job_id, const std::string& name);
   /// Of the last cycle, or of taking up what an earlier process left.
   const Status& status() const noexcept { return plan_status_; }
 
  private:
+  void drop_runs(std::int64_t job_id);
+  /// The handler of the job was changed: its runs that wait for room at the former one begin again.
+  void leave_lines(const LiveJob& job);
+  /// Recomputes what the due runs of the job that have not begun wait for.
+  void decide_again(LiveJob& job);
+  /// Plans the instants of the roots above these parents again, so that a new child takes part in them.
+  void replan_roots(const std::vector<std::string>& parents);
   /// Ends a run that an earlier process left, if there is a reason 'why'.
   void end_recovered(LiveRun& live, std::string why);
   /// Ends a run that was killed before, unless a worker may have it.
@@ -56,11 +65,11 @@ class Planning {
 
   Core& core_;
   LiveRuns& runs_;
+  JobFacts& facts_;
   Handlers& handlers_;
   Timetable& timetable_;
   Ends& ends_;
-  Stops& stops_;
-  Edits& edits_;
+  AsyncRuns& async_;
   bool is_started_ = false;
   bool is_planning_ = false;
   bool plans_again_ = false;                 // A cycle was asked for while one was under way.

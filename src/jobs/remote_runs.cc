@@ -1,7 +1,5 @@
 #include "jobs/remote_runs.h"
 
-#include <utility>
-
 #include "jobs/parts.h"
 
 namespace rondo::jobs {

@@ -1,9 +1,6 @@
 #include "jobs/timetable.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "rondo/jobs/limits.h"
 

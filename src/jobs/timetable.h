@@ -1,7 +1,6 @@
 // Timetable: the planned runs in the order of their times, until each becomes a row of its table. Scheduler thread only.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <set>
 

@@ -128,8 +128,6 @@ struct JobsStats {
   Histogram lateness_ns;  // From the due time to the beginning of the first attempt.
 };
 
-class JobCall;
-
 class Jobs {
  public:
   /// Returns ok, or why the run failed: retried, if the job has retries left. An exception counts as a failure.
@@ -253,11 +251,6 @@ class Jobs {
   struct ParameterChecks;
   Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source);
   bool repeat(std::string_view call);
-  bool repeat_put(JobCall& call);
-  bool repeat_stop(JobCall& call);
-  bool repeat_read(std::string_view verb, JobCall& call);
-  bool repeat_end(JobCall& call);
-  bool repeat_backfill(JobCall& call);
   void put_one(JobEdit edit, Done<StoredJob> done);
   void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
   std::unique_ptr<Parts> parts_;

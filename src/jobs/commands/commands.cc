@@ -11,9 +11,9 @@
 
 #include "base/doubled_name.h"
 #include "commands/answers.h"
-#include "jobs/commands/next_firings.h"
 #include "jobs/job_json.h"
 #include "jobs/jobs_view.h"
+#include "jobs/planner.h"
 #include "rondo/admin/command.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
@@ -230,6 +230,24 @@ void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply repl
     if (!page) return reply.fail(page.error());
     list_page(jobs, std::make_shared<const std::vector<StoredJob>>(std::move(*page)), 0, filter, std::move(reply));
   });
+}
+
+/// At most 'max' firings after 'after'. Empty for a job that is only triggered. A fixed delay has one: it is measured from 'after', because
+/// the end of the next run is not known. InvalidArgument or NotFound for the schedule or its zone. Reads the file of the zone.
+Result<std::vector<calendar::Firing>> next_firings(const StoredJob& stored, WallTime after, std::size_t max) {
+  Planner planner{PlannerOptions{}};
+  const auto compiled = planner.compiled(stored.job, stored.id);
+  if (!compiled) return failure(compiled.error());
+  const calendar::Schedule& schedule = (*compiled)->schedule;
+  if (std::holds_alternative<calendar::FixedDelay>(schedule.when)) max = 1;
+  std::vector<calendar::Firing> firings;
+  for (WallTime at = after; firings.size() < max;) {
+    const auto firing = calendar::next_firing(schedule, *(*compiled)->zone, at);
+    if (!firing) break;
+    firings.push_back(*firing);
+    at = firing->scheduled;
+  }
+  return firings;
 }
 
 /// A job that was put, or would be, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
