@@ -190,7 +190,7 @@ class Walk {
       day_ = day;
       const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{day}}};
       on_ = sample_.on(day) &&
-            !excluded_.contains({int{date.year()}, static_cast<int>(unsigned{date.month()}), static_cast<int>(unsigned{date.day()})});
+            !excluded_.contains(int{date.year()}, static_cast<int>(unsigned{date.month()}), static_cast<int>(unsigned{date.day()}));
     }
     if (!on_) return false;
     return at_time_[static_cast<std::size_t>(local - day * kDay)];

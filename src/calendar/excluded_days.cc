@@ -1,6 +1,5 @@
 #include "rondo/calendar/excluded_days.h"
 
-#include <algorithm>
 #include <string>
 
 #include "calendar/civil.h"
@@ -32,41 +31,32 @@ Status ExcludedDays::add_yearly(int month, int day) {
   return {};
 }
 
-Status ExcludedDays::add(const Date& date) {
-  if (date.year < kFirstYear || date.year > kLastYear || date.month < 1 || date.month > 12 || date.day < 1 ||
-      date.day > days_in_month(date.year, date.month)) {
-    return {StatusCode::InvalidArgument, "there is no day " + std::to_string(date.year) + "-" + two_digits(date.month) + "-" +
-                                             two_digits(date.day) + " in the years 1678 to 2261"};
+Status ExcludedDays::add(int year, int month, int day) {
+  if (year < kFirstYear || year > kLastYear || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) {
+    return {StatusCode::InvalidArgument,
+            "there is no day " + std::to_string(year) + "-" + two_digits(month) + "-" + two_digits(day) + " in the years 1678 to 2261"};
   }
-  const std::int32_t index = date.year * 12 + date.month - 1;
-  auto at =
-      std::lower_bound(dates_.begin(), dates_.end(), index, [](const Month& month, std::int32_t wanted) { return month.index < wanted; });
-  const std::uint32_t bit = std::uint32_t{1} << date.day;
-  const bool month_known = at != dates_.end() && at->index == index;
-  if (month_known && (at->days & bit) != 0) return {};
+  if ((dates_of(year, month) >> day & 1) != 0) return {};
   if (date_count_ == limits::kExcludedDates) {
     return {StatusCode::ResourceExhausted, "a calendar excludes at most " + std::to_string(limits::kExcludedDates) + " dates"};
   }
-  if (!month_known) at = dates_.insert(at, Month{index, 0});
-  at->days |= bit;
+  dates_[year * 12 + month - 1] |= std::uint32_t{1} << day;
   ++date_count_;
   empty_ = false;
   return {};
 }
 
-std::uint32_t ExcludedDays::of_month(int year, int month, int weekday_of_first) const noexcept {
-  std::uint32_t days = weekdays_mask(weekdays_, weekday_of_first) | yearly_[static_cast<std::size_t>(month - 1)];
-  if (dates_.empty()) return days;
-  const std::int32_t index = year * 12 + month - 1;
-  const auto at =
-      std::lower_bound(dates_.begin(), dates_.end(), index, [](const Month& entry, std::int32_t wanted) { return entry.index < wanted; });
-  if (at != dates_.end() && at->index == index) days |= at->days;
-  return days;
+std::uint32_t ExcludedDays::dates_of(int year, int month) const noexcept {
+  const auto found = dates_.find(year * 12 + month - 1);
+  return found != dates_.end() ? found->second : 0;
 }
 
-bool ExcludedDays::contains(const Date& date) const noexcept {
-  const std::int64_t first = days_of(date.year, date.month, 1);
-  return (of_month(date.year, date.month, weekday_of(first)) >> date.day & 1) != 0;
+std::uint32_t ExcludedDays::of_month(int year, int month, int weekday_of_first) const noexcept {
+  return weekdays_mask(weekdays_, weekday_of_first) | yearly_[static_cast<std::size_t>(month - 1)] | dates_of(year, month);
+}
+
+bool ExcludedDays::contains(int year, int month, int day) const noexcept {
+  return (of_month(year, month, weekday_of(days_of(year, month, 1))) >> day & 1) != 0;
 }
 
 }  // namespace rondo::calendar

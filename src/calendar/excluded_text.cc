@@ -38,8 +38,8 @@ bool take_dash(std::string_view& text) {
 }
 
 /// "2026-12-25" or "12-25", whose year is kAnyYear. The function does not check that the day exists.
-std::optional<Date> date_of_text(std::string_view text) {
-  Date date{kAnyYear, 0, 0};
+std::optional<CivilDate> date_of_text(std::string_view text) {
+  CivilDate date{kAnyYear, 0, 0};
   if (text.size() == 10) {
     const auto year = take_number(text, 4);
     if (!year || *year == kAnyYear || !take_dash(text)) return std::nullopt;
@@ -61,14 +61,14 @@ std::optional<int> weekday_of_text(std::string_view text) {
   return static_cast<int>(found - kWeekdays.begin());
 }
 
-Status add_day(ExcludedDays& days, const Date& date) {
-  return date.year == kAnyYear ? days.add_yearly(date.month, date.day) : days.add(date);
+Status add_day(ExcludedDays& days, const CivilDate& date) {
+  return date.year == kAnyYear ? days.add_yearly(date.month, date.day) : days.add(date.year, date.month, date.day);
 }
 
 /// Both ends exist, and are of the same kind.
-Status add_range(ExcludedDays& days, const Date& first, const Date& last) {
+Status add_range(ExcludedDays& days, const CivilDate& first, const CivilDate& last) {
   const bool is_yearly = first.year == kAnyYear;
-  const auto number = [&](const Date& date) { return days_of(is_yearly ? kLeapYear : date.year, date.month, date.day); };
+  const auto number = [&](const CivilDate& date) { return days_of(is_yearly ? kLeapYear : date.year, date.month, date.day); };
   std::int64_t count = number(last) - number(first);
   if (count < 0 && !is_yearly) return {StatusCode::InvalidArgument, "the range ends before it begins"};
   if (count < 0) count += kLeapYearDays;  // Over the end of the year.

@@ -97,7 +97,7 @@ Seconds next_multiple(Seconds period, const Zone& zone, Seconds from, const Excl
     const Seconds at = -floor_divide(-from, period) * period;
     const Seconds day = floor_divide(at + zone.offset_at(at), kDaySeconds);
     const CivilDate date = date_of(day);
-    if (excluded == nullptr || !excluded->contains({date.year, date.month, date.day})) return at;
+    if (excluded == nullptr || !excluded->contains(date.year, date.month, date.day)) return at;
     from = std::max(zone.first_at((day + 1) * kDaySeconds), at + 1);
   }
   return kNoTime;

@@ -40,7 +40,7 @@ std::int64_t local_day(const Zone& zone, WallTime at) {
 
 bool is_excluded(const ExcludedDays& days, std::int64_t day) {
   const CivilDate date = date_of(day);
-  return days.contains({date.year, date.month, date.day});
+  return days.contains(date.year, date.month, date.day);
 }
 
 /// 'at', or the begin of the first day after it that is not excluded; empty when 'steps' is used up.

@@ -54,7 +54,7 @@ TEST(Schedule, AFixedDelayCountsFromTheEndOfThePreviousRun) {
 
 TEST(Schedule, APeriodOfRobfigPassesExcludedDays) {
   Schedule every = of(*Cron::parse("@every 5h"));
-  ASSERT_TRUE(every.excluded.add({2026, 1, 2}).ok());
+  ASSERT_TRUE(every.excluded.add(2026, 1, 2).ok());
   EXPECT_EQ(next(every, at("2026-01-01T22:00:00Z")), "2026-01-03T01:00:00Z");
   ZoneDirectory zones;
   EXPECT_EQ(next_firing(every, **zones.find("Asia/Tokyo"), at("2026-01-01T14:00:00Z"))->scheduled, at("2026-01-02T15:00:00Z"));
@@ -89,7 +89,7 @@ TEST(Schedule, ValidityBeginsWithItsFirstInstantAndEndsBeforeItsLast) {
 TEST(Schedule, ExcludedDaysAreThoseOfTheZone) {
   Schedule daily = cron("30 0 * * *");
   ASSERT_TRUE(daily.excluded.add_yearly(12, 25).ok());
-  ASSERT_TRUE(daily.excluded.add({2026, 12, 27}).ok());
+  ASSERT_TRUE(daily.excluded.add(2026, 12, 27).ok());
   ZoneDirectory zones;
   const auto tokyo = *zones.find("Asia/Tokyo");
   // In Tokyo December 25th begins on the 24th at 15:00 UTC.
@@ -161,24 +161,24 @@ TEST(ExcludedDays, AreRefusedWhenNoCalendarHasThem) {
   EXPECT_FALSE(days.add_weekday(7).ok());
   EXPECT_FALSE(days.add_yearly(2, 30).ok());
   EXPECT_FALSE(days.add_yearly(13, 1).ok());
-  EXPECT_FALSE(days.add({2025, 2, 29}).ok());
-  EXPECT_FALSE(days.add({2300, 1, 1}).ok());
+  EXPECT_FALSE(days.add(2025, 2, 29).ok());
+  EXPECT_FALSE(days.add(2300, 1, 1).ok());
   EXPECT_TRUE(days.empty());
   EXPECT_TRUE(days.add_yearly(2, 29).ok());
-  EXPECT_TRUE(days.contains({2028, 2, 29}));
-  EXPECT_FALSE(days.contains({2028, 2, 28}));
+  EXPECT_TRUE(days.contains(2028, 2, 29));
+  EXPECT_FALSE(days.contains(2028, 2, 28));
 }
 
 TEST(ExcludedDays, HoldALimitedNumberOfDates) {
   ExcludedDays days;
   for (std::size_t i = 0; i < limits::kExcludedDates; ++i) {
     const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{i}}};
-    ASSERT_TRUE(days.add({int{date.year()}, static_cast<int>(unsigned{date.month()}), static_cast<int>(unsigned{date.day()})}).ok());
+    ASSERT_TRUE(days.add(int{date.year()}, static_cast<int>(unsigned{date.month()}), static_cast<int>(unsigned{date.day()})).ok());
   }
-  EXPECT_EQ(days.add({2100, 1, 1}).code(), StatusCode::ResourceExhausted);
-  EXPECT_TRUE(days.add({1970, 1, 1}).ok());  // It is in the set.
-  EXPECT_TRUE(days.contains({1990, 6, 1}));
-  EXPECT_FALSE(days.contains({2100, 1, 1}));
+  EXPECT_EQ(days.add(2100, 1, 1).code(), StatusCode::ResourceExhausted);
+  EXPECT_TRUE(days.add(1970, 1, 1).ok());  // It is in the set.
+  EXPECT_TRUE(days.contains(1990, 6, 1));
+  EXPECT_FALSE(days.contains(2100, 1, 1));
 }
 
 TEST(Cron, ATextThatIsTooLongIsRefused) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 
 #include "base/unique_fd.h"
 #include "rondo/base/text.h"
@@ -30,13 +31,34 @@ bool is_zone_name(std::string_view name) {
 
 }  // namespace
 
-ZoneDirectory::ZoneDirectory(std::string path) : path_(std::move(path)) {}
+struct ZoneDirectory::Files {
+  struct Mark {
+    std::int64_t modified_ns = 0;
+    std::int64_t size = 0;
+    std::uint64_t inode = 0;
+    friend bool operator==(const Mark&, const Mark&) = default;
+  };
+  struct Entry {
+    Mark mark;
+    std::shared_ptr<const Zone> zone;
+  };
+  static Mark mark_of(const struct stat& facts) {
+    return {static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec, facts.st_size, facts.st_ino};
+  }
+  Result<Entry> read(const std::string& name) const;
 
-Result<ZoneDirectory::Entry> ZoneDirectory::read(const std::string& name) const {
-  const std::string path = path_ + "/" + name;
+  std::string folder;
+  std::map<std::string, Entry, std::less<>> entries;
+};
+
+ZoneDirectory::ZoneDirectory(std::string path) : files_(std::make_unique<Files>()) { files_->folder = std::move(path); }
+ZoneDirectory::~ZoneDirectory() = default;
+
+Result<ZoneDirectory::Files::Entry> ZoneDirectory::Files::read(const std::string& name) const {
+  const std::string path = folder + "/" + name;
   const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!file) {
-    if (errno == ENOENT || errno == ENOTDIR) return failure(StatusCode::NotFound, "there is no time zone '" + name + "' in " + path_);
+    if (errno == ENOENT || errno == ENOTDIR) return failure(StatusCode::NotFound, "there is no time zone '" + name + "' in " + folder);
     return failure(status_from_errno(errno, "open " + path));
   }
   struct stat facts {};
@@ -53,29 +75,26 @@ Result<ZoneDirectory::Entry> ZoneDirectory::read(const std::string& name) const 
   }
   Result<Zone> zone = Zone::parse(name, bytes);
   if (!zone) return failure(zone.error());
-  const FileMark mark{static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec, facts.st_size, facts.st_ino};
-  return Entry{mark, std::make_shared<const Zone>(*std::move(zone))};
+  return Entry{mark_of(facts), std::make_shared<const Zone>(*std::move(zone))};
 }
 
 Result<std::shared_ptr<const Zone>> ZoneDirectory::find(std::string_view name) {
-  if (const auto found = entries_.find(name); found != entries_.end()) return found->second.zone;
+  if (const auto found = files_->entries.find(name); found != files_->entries.end()) return found->second.zone;
   if (name == "UTC") return std::shared_ptr<const Zone>{std::shared_ptr<const Zone>{}, &Zone::utc()};
   if (!is_zone_name(name)) return failure(StatusCode::InvalidArgument, "'" + escape_text(name) + "' cannot be the name of a time zone");
   const std::string key{name};
-  Result<Entry> entry = read(key);
+  Result<Files::Entry> entry = files_->read(key);
   if (!entry) return failure(entry.error());
-  return entries_.emplace(key, *std::move(entry)).first->second.zone;
+  return files_->entries.emplace(key, *std::move(entry)).first->second.zone;
 }
 
 std::vector<std::string> ZoneDirectory::refresh() {
   std::vector<std::string> changed;
-  for (auto& [name, entry] : entries_) {
+  for (auto& [name, entry] : files_->entries) {
     struct stat facts {};
-    if (::stat((path_ + "/" + name).c_str(), &facts) != 0) continue;
-    const FileMark mark{static_cast<std::int64_t>(facts.st_mtim.tv_sec) * 1'000'000'000 + facts.st_mtim.tv_nsec, facts.st_size,
-                        facts.st_ino};
-    if (mark == entry.mark) continue;
-    Result<Entry> again = read(name);
+    if (::stat((files_->folder + "/" + name).c_str(), &facts) != 0) continue;
+    if (Files::mark_of(facts) == entry.mark) continue;
+    Result<Files::Entry> again = files_->read(name);
     if (!again) continue;
     const auto& before = entry.zone->spans();
     const auto& after = again->zone->spans();

@@ -3,19 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
-#include <vector>
 
 #include "rondo/base/result.h"
 
 namespace rondo::calendar {
-
-/// A day of the Gregorian calendar.
-struct Date {
-  int year;
-  int month;  // 1 to 12
-  int day;    // 1 to 31
-};
 
 /// A set of days: weekdays, days of each year, and dates. A value; one thread while it changes, then any.
 class ExcludedDays {
@@ -24,8 +17,9 @@ class ExcludedDays {
   Status add_weekday(int weekday);
   /// Excludes one day of each year, such as 12 and 25. InvalidArgument for a day that no year has.
   Status add_yearly(int month, int day);
-  /// Excludes one date. InvalidArgument for a date that does not exist, ResourceExhausted beyond limits::kExcludedDates. O(dates).
-  Status add(const Date& date);
+  /// Excludes one date of the Gregorian calendar. InvalidArgument for a date that does not exist, ResourceExhausted beyond
+  /// limits::kExcludedDates. O(dates).
+  Status add(int year, int month, int day);
 
   /// Reads days that are divided by commas: weekdays (SUN to SAT), dates (2026-12-25), days of each year (12-25), and ranges with both ends
   /// (2026-12-24..2027-01-01, 12-24..01-01). An empty text excludes nothing. InvalidArgument or ResourceExhausted with the column, from 1,
@@ -33,19 +27,17 @@ class ExcludedDays {
   static Result<ExcludedDays> parse(std::string_view text);
 
   bool empty() const noexcept { return empty_; }
-  bool contains(const Date& date) const noexcept;
+  bool contains(int year, int month, int day) const noexcept;
   /// The excluded days of one month: bit d is day d. Bits beyond the month's last day are unspecified. O(log dates).
   std::uint32_t of_month(int year, int month, int weekday_of_first) const noexcept;
 
  private:
-  struct Month {
-    std::int32_t index;  // year * 12 + month - 1
-    std::uint32_t days;
-  };
+  std::uint32_t dates_of(int year, int month) const noexcept;
+
   bool empty_ = true;
   std::uint8_t weekdays_ = 0;
   std::array<std::uint32_t, 12> yearly_{};
-  std::vector<Month> dates_;  // Sorted by index.
+  std::map<std::int32_t, std::uint32_t> dates_;  // The days of year * 12 + month - 1, as bits.
   std::size_t date_count_ = 0;
 };
 

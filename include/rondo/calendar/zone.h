@@ -2,9 +2,7 @@
 // name and reads a file again when it changes.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -66,6 +64,9 @@ class Zone {
 class ZoneDirectory {
  public:
   explicit ZoneDirectory(std::string path = "/usr/share/zoneinfo");
+  ~ZoneDirectory();
+  ZoneDirectory(const ZoneDirectory&) = delete;
+  ZoneDirectory& operator=(const ZoneDirectory&) = delete;
 
   /// The zone of that name ("Europe/Berlin"). The first call reads the file, later calls return the same zone until refresh(). "UTC" needs
   /// no file. InvalidArgument if 'name' cannot be a name of a zone or the file is not TZif, NotFound if there is no such file.
@@ -77,20 +78,8 @@ class ZoneDirectory {
   std::vector<std::string> refresh();
 
  private:
-  struct FileMark {
-    std::int64_t modified_ns = 0;
-    std::int64_t size = 0;
-    std::uint64_t inode = 0;
-    friend bool operator==(const FileMark&, const FileMark&) = default;
-  };
-  struct Entry {
-    FileMark mark;
-    std::shared_ptr<const Zone> zone;
-  };
-  Result<Entry> read(const std::string& name) const;
-
-  std::string path_;
-  std::map<std::string, Entry, std::less<>> entries_;
+  struct Files;
+  std::unique_ptr<Files> files_;
 };
 
 }  // namespace rondo::calendar
