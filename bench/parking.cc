@@ -18,6 +18,7 @@
 
 #include "orch/fact_index.h"
 #include "orch/ledger.h"
+#include "orch/parked.h"
 #include "rondo/base/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -197,7 +198,7 @@ void park_and_resolve(const std::vector<std::string>& keys, std::size_t rows, Pa
   best.allocations = static_cast<double>(g_allocations - allocations_before) / static_cast<double>(rows);
   best.bytes_malloc = static_cast<double>(bytes_in_use() - bytes_before) / static_cast<double>(rows);
   best.longest_parking_turn_us = std::min(best.longest_parking_turn_us, longest_parking);
-  require(runtime.parked_facts(1).at(0).rows == rows, "not all rows are parked");
+  require(parked_facts(runtime, 1).at(0).rows == rows, "not all rows are parked");
 
   const auto announced = SteadyClock::now();
   groups.make();

@@ -92,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t piece = std::size_t{1} + data[0];
   std::string_view rest{reinterpret_cast<const char*>(data) + 1, size - 1};
   Daemon daemon;
-  const AdminServerOptions options;
+  const AdminServerSetup options;
   AdminServerStats stats;
   AdminSession session(daemon.commands, std::make_unique<CheckingSink>(), options, stats, [] {});
   const auto settle = [&] {

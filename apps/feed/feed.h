@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <span>
 
+#include "admin/bulk.h"
 #include "feed/next_hops.h"
 #include "feed/route.h"
-#include "rondo/admin/bulk.h"
 #include "rondo/base/status.h"
 
 namespace rondo::feed {

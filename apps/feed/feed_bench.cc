@@ -12,11 +12,12 @@
 #include <thread>
 
 #include "admin/bulk_codec.h"
+#include "admin/bulk_writer.h"
+#include "admin/server.h"
 #include "feed/feed.h"
 #include "feed/synthetic.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/limits.h"
-#include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 
@@ -80,7 +81,7 @@ Duration over_socket(const std::vector<feed::Route>& routes, const feed::NextHop
   const CommandRegistry commands;
   Duration took{0};
   {
-    const auto server = AdminServer::open(scheduler, commands, {.path = std::string{directory} + "/s"}, [] {
+    const auto server = AdminServer::open(scheduler, commands, AdminServerSetup({.path = std::string{directory} + "/s"}), [] {
                           return std::make_unique<CountingSink>();
                         }).value();
     std::thread writer_thread([&] {

@@ -1,8 +1,8 @@
 // The C library's allocator, which is glibc's.
 #include <malloc.h>
 
+#include "base/memory.h"
 #include "heap/heap.h"
-#include "rondo/base/memory.h"
 
 namespace rondo::heap {
 

@@ -1,7 +1,7 @@
 // The handlers and facts that rondod itself offers to jobs. Commands of other programs are run by workers.
 #pragma once
 
-#include "rondo/base/log.h"
+#include "base/log.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 

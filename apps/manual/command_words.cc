@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "rondo/admin/suggest.h"
+#include "admin/suggest.h"
 #include "rondo/base/status.h"
 
 namespace rondo::manual {

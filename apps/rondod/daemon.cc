@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "commands/context.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/journal/journal.h"
 #include "rondod/configuration/user_names.h"
@@ -405,6 +406,7 @@ Status Daemon::open_admin() {
   auto service = Service::open(*runtime_, registry_, std::move(*options));
   if (!service) return service.error();
   service_ = std::move(*service);
+  commands::context_of(service_->commands()).on_write = [this](const AdminWrite& write) { writes_.add(write); };
   return {};
 }
 
@@ -412,7 +414,6 @@ Result<ServiceOptions> Daemon::service_options() {
   ServiceOptions options;
   options.admin.path = config_.socket;
   options.admin.priority = switch_agent::kAdmin;
-  options.admin.on_write = [this](const AdminWrite& write) { writes_.add(write); };
   if (!config_.read_group.empty()) {
     const Result<std::uint32_t> group = group_named(config_.read_group);
     if (!group) return failure(group.error().with_context("admin.read_group"));

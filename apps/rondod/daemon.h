@@ -6,11 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "base/log.h"
+#include "commands/recent_log.h"
 #include "dataplane/netlink/network_namespace.h"
 #include "dataplane/netlink/plane_lock.h"
 #include "managers/managers.h"
-#include "rondo/base/log.h"
-#include "rondo/commands/recent_log.h"
 #include "rondo/commands/service.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/simulated.h"

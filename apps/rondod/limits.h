@@ -51,4 +51,16 @@ inline constexpr std::size_t kFailingJobs = 1024;
 /// `RondodOnFile.OfManyDamagedPartsSomeAreNamedAndAllAreCounted`.
 inline constexpr std::size_t kDamageShown = 16;
 
+// --- Journal
+
+/// The largest configurable size of one journal file, in MiB: a TiB.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
+inline constexpr unsigned kJournalFileMib = 1024 * 1024;
+
+/// The largest configurable number of journal files: a folder of this size is quickly searched.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
+inline constexpr unsigned kJournalFiles = 1000;
+
 }  // namespace rondo::limits

@@ -18,16 +18,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/standard_files.h"
 #include "base/unique_fd.h"
+#include "commands/recent_log.h"
 #include "commands/signals.h"
 #include "heap/heap.h"
 #include "manual/command_words.h"
 #include "manual/man_page.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/log.h"
 #include "rondo/base/text.h"
-#include "rondo/commands/recent_log.h"
 #include "rondod/configuration/config.h"
 #include "rondod/configuration/description.h"
 #include "rondod/configuration/start_check.h"

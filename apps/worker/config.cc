@@ -11,8 +11,8 @@
 
 #include <toml++/toml.h>
 
+#include "admin/suggest.h"
 #include "base/bounded_file.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/text.h"
 #include "worker/command_line.h"
 #include "worker/limits.h"

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/log.h"
 #include "worker/command_line.h"
 #include "worker/config.h"
 #include "worker/link.h"

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "admin/frame.h"
+#include "admin/server.h"
 #include "admin/unix_socket.h"
 #include "base/json.h"
 #include "rondo/admin/client.h"
-#include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 
@@ -129,7 +129,7 @@ class AdminSocket : public testing::Test {
   std::unique_ptr<Reactor> reactor;
   std::unique_ptr<Scheduler> scheduler;
   CommandRegistry commands{"testd"};
-  AdminServerOptions options;
+  AdminServerSetup options;
   std::map<std::string, std::uint64_t> rows;
   std::string directory;
   std::unique_ptr<AdminServer> server;

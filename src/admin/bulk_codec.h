@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/admin/bulk.h"
+#include "admin/bulk.h"
 #include "rondo/base/result.h"
 
 namespace rondo {

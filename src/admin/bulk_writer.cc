@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "admin/bulk_codec.h"
+#include "admin/bulk_writer.h"
 #include "admin/client_wire.h"
 #include "rondo/admin/client.h"
 #include "rondo/admin/limits.h"

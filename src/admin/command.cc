@@ -7,9 +7,9 @@
 
 #include "admin/field_count.h"
 #include "admin/peer.h"
+#include "admin/suggest.h"
 #include "base/json.h"
 #include "base/thrown.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/text.h"
 
@@ -143,6 +143,13 @@ std::vector<RowArgument> Arguments::rows(std::string_view name) const {
   return rows;
 }
 
+struct CommandRegistry::Command {
+  CommandSpec spec;
+  CommandHandler handler;
+};
+
+CommandRegistry::~CommandRegistry() = default;
+
 CommandRegistry::CommandRegistry(const std::string& program_name, const std::string& program_version) {
   add_builtins(program_name, program_version.empty() ? RONDO_VERSION : program_version);
 }
@@ -159,8 +166,9 @@ Status CommandRegistry::add(CommandSpec spec, CommandHandler handler) {
       return Status{StatusCode::InvalidArgument, "command '" + spec.name + "' cannot have an argument named '" + argument.name + "'"};
     }
   }
-  std::string name = spec.name;
-  const bool added = commands_.try_emplace(std::move(name), Command{std::move(spec), std::move(handler)}).second;
+  const std::string name = spec.name;
+  auto command = std::make_unique<const Command>(Command{std::move(spec), std::move(handler)});
+  const bool added = commands_.try_emplace(name, std::move(command)).second;
   if (!added) return Status{StatusCode::AlreadyExists, "command '" + name + "' is registered twice"};
   return {};
 }
@@ -171,7 +179,7 @@ Result<const CommandRegistry::Command*> CommandRegistry::find(const json::object
   if (!name->is_string()) return failure(StatusCode::InvalidArgument, "\"command\" must be a string");
   const std::string_view word = view(name->get_string());
   const auto place = commands_.find(word);
-  if (place != commands_.end()) return &place->second;
+  if (place != commands_.end()) return place->second.get();
   std::vector<std::string_view> names;
   for (const auto& entry : commands_) names.push_back(entry.first);
   const std::string_view shown = word.substr(0, 100);
@@ -224,7 +232,7 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply, const B
 
 std::vector<const CommandSpec*> CommandRegistry::commands() const {
   std::vector<const CommandSpec*> specs;
-  for (const auto& entry : commands_) specs.push_back(&entry.second.spec);
+  for (const auto& entry : commands_) specs.push_back(&entry.second->spec);
   return specs;
 }
 

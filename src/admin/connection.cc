@@ -161,7 +161,7 @@ ConnectionSlot AdminConnection::slot() const {
 void AdminConnection::check(Instant now) {
   using Kind = AdminNotice::Kind;
   if (!fd_) return;
-  const AdminServerOptions& options = host_.options;
+  const AdminServerSetup& options = host_.options;
   // An answer that was finished between two turns of this connection has been waiting only since then.
   const bool has_output = !session_.output().empty();
   if (!std::exchange(had_output_, has_output) && has_output) last_written_ = now;

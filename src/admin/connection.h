@@ -23,7 +23,7 @@ class AdminConnection;
 /// The state that all connections of a server share. The server's listener implements it.
 struct AdminHost {
   virtual ~AdminHost() = default;
-  AdminHost(const AdminServerOptions& given, const CommandRegistry& of) : options(given), commands(of) { share.most = given.memory; }
+  AdminHost(const AdminServerSetup& given, const CommandRegistry& of) : options(given), commands(of) { share.most = given.memory; }
   AdminHost(const AdminHost&) = delete;
   AdminHost& operator=(const AdminHost&) = delete;
 
@@ -35,7 +35,7 @@ struct AdminHost {
   /// True if the frame that 'connection' is reading began before all others being read.
   virtual bool is_oldest_frame(const AdminConnection& connection) const = 0;
 
-  const AdminServerOptions options;
+  const AdminServerSetup options;
   const CommandRegistry& commands;
   AdminServerStats counted;
   MemoryShare share;

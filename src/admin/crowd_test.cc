@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "admin/admin_socket_kit.h"
+#include "admin/bulk_writer.h"
 #include "rondo/admin/limits.h"
 #include "rondo/sched/timer.h"
 

@@ -1,5 +1,5 @@
 // KeyPattern against a plain recursive matcher, over many short keys and patterns of few letters; and the worst case is fast too.
-#include "rondo/admin/key_pattern.h"
+#include "admin/key_pattern.h"
 
 #include <gtest/gtest.h>
 

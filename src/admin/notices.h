@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "rondo/admin/server.h"
+#include "admin/server.h"
 #include "rondo/base/time.h"
 
 namespace rondo {

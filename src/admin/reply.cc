@@ -1,5 +1,6 @@
 // Answers: rows as pages, the end as a 'J' frame, each within the largest frame.
 #include <utility>
+#include "rondo/admin/caller.h"
 
 #include "admin/frame.h"
 #include "admin/reply_state.h"

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "admin/admin_socket_kit.h"
+#include "admin/bulk_writer.h"
 #include "admin/session.h"
 
 namespace rondo {

@@ -1,5 +1,5 @@
 // Finds secrets by the text around them. See rondo/admin/secrets.h.
-#include "rondo/admin/secrets.h"
+#include "admin/secrets.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Which texts are hidden and which stay: a table.
-#include "rondo/admin/secrets.h"
+#include "admin/secrets.h"
 
 #include <gtest/gtest.h>
 

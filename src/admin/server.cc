@@ -1,5 +1,5 @@
 // The listening end: the socket file, accepting callers, and the lifetimes of connections.
-#include "rondo/admin/server.h"
+#include "admin/server.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -31,7 +31,7 @@ constexpr Duration kCheckPeriodLeast = 10ms;
 /// Callers accepted in one turn. Each of them gets turns before it is the oldest connection without a request.
 constexpr std::uint32_t kAcceptsPerTurn = 8;
 /// Callers may have at most half of the descriptors of the process: the rest is for its own work.
-AdminServerOptions within_descriptors(AdminServerOptions options) {
+AdminServerSetup within_descriptors(AdminServerSetup options) {
   rlimit descriptors{};
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return options;
   const std::size_t half = descriptors.rlim_cur / 2;
@@ -47,7 +47,7 @@ constexpr unsigned kAnybody = 0666;
 /// Accepts callers in its turns and frees those that have closed.
 class AdminServer::Listener final : public Source, public AdminHost {
  public:
-  Listener(Scheduler& scheduler, const CommandRegistry& of, AdminServerOptions given, BulkSinkFactory make_sink)
+  Listener(Scheduler& scheduler, const CommandRegistry& of, AdminServerSetup given, BulkSinkFactory make_sink)
       : Source("admin:listener", given.priority),
         AdminHost(given, of),
         scheduler_(scheduler),
@@ -286,9 +286,9 @@ class AdminServer::Listener final : public Source, public AdminHost {
 AdminServer::AdminServer(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
 AdminServer::~AdminServer() = default;
 
-Result<std::unique_ptr<AdminServer>> AdminServer::open(Scheduler& scheduler, const CommandRegistry& commands, AdminServerOptions options,
+Result<std::unique_ptr<AdminServer>> AdminServer::open(Scheduler& scheduler, const CommandRegistry& commands, AdminServerSetup setup,
                                                        BulkSinkFactory make_sink) {
-  auto listener = std::make_unique<Listener>(scheduler, commands, within_descriptors(std::move(options)), std::move(make_sink));
+  auto listener = std::make_unique<Listener>(scheduler, commands, within_descriptors(std::move(setup)), std::move(make_sink));
   if (const Status started = listener->start(); !started.ok()) return failure(started.with_context("admin socket"));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(listener)));
 }

@@ -1,6 +1,6 @@
 // The admin socket from end to end: a real Unix socket in a temporary directory, the scheduler on this thread, the caller on another.
 // Goal: every answer arrives, every abuse ends in a clear error or a counted cut, and no caller delays another.
-#include "rondo/admin/server.h"
+#include "admin/server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "admin/bulk_writer.h"
 
 #include <atomic>
 #include <chrono>

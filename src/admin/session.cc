@@ -6,6 +6,7 @@
 #include <exception>
 #include <set>
 #include <utility>
+#include "admin/server.h"
 
 #include "admin/field_count.h"
 #include "admin/frame.h"
@@ -106,7 +107,7 @@ json::object error_of_row(std::uint64_t row, std::string_view key, const Status&
 
 }  // namespace
 
-AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
+AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerSetup& options,
                            AdminServerStats& stats, std::function<void()> wake, const MemoryShare* share, const Caller& caller)
     : commands_(commands),
       sink_(std::move(sink)),

@@ -13,14 +13,14 @@
 #include <string>
 #include <string_view>
 
+#include "admin/bulk.h"
 #include "admin/bulk_codec.h"
 #include "admin/byte_buffer.h"
 #include "admin/frame.h"
 #include "admin/memory_share.h"
 #include "admin/reply_state.h"
-#include "rondo/admin/bulk.h"
+#include "admin/server.h"
 #include "rondo/admin/command.h"
-#include "rondo/admin/server.h"
 
 namespace rondo {
 
@@ -29,7 +29,7 @@ class AdminSession final : private ReplyPort {
   /// All references outlive the session. If 'sink' is null, bulk writes are Unimplemented. 'wake' is called when an awaited answer has
   /// arrived, so that there is output or a step again. 'share': the bytes of all sessions together; may be null. 'caller': the process at
   /// the other end, and its rights.
-  AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options, AdminServerStats& stats,
+  AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerSetup& options, AdminServerStats& stats,
                std::function<void()> wake, const MemoryShare* share = nullptr, const Caller& caller = {});
   ~AdminSession() override;
   AdminSession(const AdminSession&) = delete;
@@ -109,7 +109,7 @@ class AdminSession final : private ReplyPort {
 
   const CommandRegistry& commands_;
   const std::unique_ptr<BulkSink> sink_;
-  const AdminServerOptions& options_;
+  const AdminServerSetup& options_;
   AdminServerStats& stats_;
   const std::function<void()> wake_;
   const MemoryShare* const share_;

@@ -131,7 +131,7 @@ class Session : public testing::Test {
   }
 
   CommandRegistry commands{"testd"};
-  AdminServerOptions options;
+  AdminServerSetup options;
   AdminServerStats stats;
   std::vector<std::string> log;
   std::vector<Reply> kept;

@@ -1,5 +1,5 @@
 // Edit distance (optimal string alignment) for rondo/admin/suggest.h.
-#include "rondo/admin/suggest.h"
+#include "admin/suggest.h"
 
 #include <algorithm>
 #include <array>

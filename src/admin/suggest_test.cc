@@ -1,5 +1,5 @@
 // A typing error finds its name; a different word finds none.
-#include "rondo/admin/suggest.h"
+#include "admin/suggest.h"
 
 #include <gtest/gtest.h>
 

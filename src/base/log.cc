@@ -1,5 +1,5 @@
-// The text of log lines, the token bucket of each call site, and the write. rondo/base/log.h has the contract.
-#include "rondo/base/log.h"
+// The text of log lines, the token bucket of each call site, and the write. base/log.h has the contract.
+#include "base/log.h"
 
 #include <poll.h>
 #include <sys/stat.h>

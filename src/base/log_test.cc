@@ -1,5 +1,5 @@
 // The form of a log line, and that a noisy call site cannot flood the log. Method: a writer captures lines, the test sets the time.
-#include "rondo/base/log.h"
+#include "base/log.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

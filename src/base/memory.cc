@@ -1,4 +1,4 @@
-#include "rondo/base/memory.h"
+#include "base/memory.h"
 
 #include <malloc.h>
 #include <unistd.h>

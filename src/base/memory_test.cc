@@ -1,5 +1,5 @@
 // The second test needs the allocator of glibc; sanitizers have their own.
-#include "rondo/base/memory.h"
+#include "base/memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

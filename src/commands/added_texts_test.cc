@@ -59,7 +59,7 @@ class AddedTexts : public testing::Test, public RuntimeFixture {
   }
 
  private:
-  AdminServerOptions options_;
+  AdminServerSetup options_;
   AdminServerStats figures_;
   CommandRegistry registry_{"test", "1"};
   std::unique_ptr<StandardCommands> commands_;

@@ -7,12 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "admin/server.h"
 #include "commands/command_adder.h"
 #include "commands/incidents.h"
 #include "commands/row_waits.h"
 #include "commands/watchers.h"
 #include "commands/write_failures.h"
-#include "rondo/admin/server.h"
 #include "rondo/commands/standard_commands.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
@@ -44,11 +44,17 @@ struct Context : std::enable_shared_from_this<Context> {
   Incidents incidents;
   Watchers watchers;
   RowWaits waits;
+  // See AdminServerSetup. Service and rondod set them.
+  std::function<void(const AdminWrite&)> on_write;
+  std::function<void(const AdminNotice&)> on_notice;
   TimerSource timer;                    // Calls incidents.check() every second, so that an incident's time is correct.
   std::unique_ptr<AdminServer> server;  // Destroyed first: its connections use the members above.
 };
 
 using StandardAdder = CommandAdder<Context>;
+
+/// For programs of this repository.
+Context& context_of(StandardCommands& commands) noexcept;
 
 void add_row_commands(StandardAdder& commands);      // get, keys, show, tables.
 void add_write_commands(StandardAdder& commands);    // set, del.

@@ -1,5 +1,6 @@
 // The commands that show figures: sources, stats, top.
 #include <unistd.h>
+#include "admin/server.h"
 
 #include <algorithm>
 #include <fstream>
@@ -7,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include "commands/limits.h"
+#include "orch/parked.h"
 
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/recent_log.h"
 #include "rondo/commands/limits.h"
-#include "rondo/commands/recent_log.h"
 #include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"
 
@@ -236,7 +239,7 @@ json::array top_facts(const Runtime& runtime) {
   std::vector<ParkedFact> found;
   std::uint32_t place = 0;
   while (place < limits::kTopFactsSeen && found.size() < limits::kTopFactsSeen) {
-    for (ParkedFact& one : runtime.parked_facts(limits::kTopFactsSeen, place)) found.push_back(std::move(one));
+    for (ParkedFact& one : parked_facts(runtime, limits::kTopFactsSeen, place)) found.push_back(std::move(one));
   }
   const std::size_t shown = std::min(limits::kTopFacts, found.size());
   std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown), found.end(),

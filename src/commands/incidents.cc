@@ -6,9 +6,9 @@
 #include <chrono>
 #include <ctime>
 
+#include "admin/secrets.h"
 #include "commands/answers.h"
 #include "commands/write_failures.h"
-#include "rondo/admin/secrets.h"
 #include "rondo/commands/limits.h"
 #include "rondo/orch/runtime.h"
 

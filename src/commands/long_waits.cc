@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <vector>
+#include "orch/parked.h"
 
 #include "commands/answers.h"
 #include "commands/incidents.h"
@@ -21,7 +22,7 @@ constexpr Duration kHoldStands = 1s;
 /// A device that answers nothing for this long does not work.
 constexpr Duration kAnswers = 60s;
 /// Bounds the turn of health, however many facts are awaited.
-constexpr std::uint32_t kPlacesLooked = 16 * Runtime::kPlacesOfPage;
+constexpr std::uint32_t kPlacesLooked = 16 * kPlacesOfParked;
 /// A screen has room for more lines than this.
 constexpr std::size_t kWaitsNamed = 10;
 
@@ -31,8 +32,8 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
   std::vector<ParkedFact> waits;
   std::uint32_t place = 0;
   std::size_t seen = 0;
-  while (place < kPlacesLooked) {  // Runtime::kNoPlace is beyond it.
-    for (ParkedFact& one : runtime.parked_facts(Runtime::kPlacesOfPage, place)) {
+  while (place < kPlacesLooked) {  // kNoPlace is beyond it.
+    for (ParkedFact& one : parked_facts(runtime, kPlacesOfParked, place)) {
       ++seen;
       if (one.oldest >= kLongWait) waits.push_back(std::move(one));
     }
@@ -45,7 +46,7 @@ void report_long_waits(const Runtime& runtime, boost::json::array& notes) {
     note += one.has_provider ? "; provided by " + one.provider : "; no Orch provides it";
     notes.push_back(sentence(note));
   }
-  const bool is_cut = place != Runtime::kNoPlace && seen < runtime.awaited_facts();
+  const bool is_cut = place != kNoPlace && seen < runtime.awaited_facts();
   if (waits.size() <= kWaitsNamed && !is_cut) return;
   const std::size_t others = waits.size() - std::min(waits.size(), kWaitsNamed);
   notes.push_back(others == 0 ? sentence("rows wait for more facts than health reads: rondo parked lists them")

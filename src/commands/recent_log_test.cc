@@ -1,5 +1,5 @@
 // RecentLog: keeps the newest lines, within its limits of number and length.
-#include "rondo/commands/recent_log.h"
+#include "commands/recent_log.h"
 #include "rondo/commands/limits.h"
 
 #include <gtest/gtest.h>

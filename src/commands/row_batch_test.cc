@@ -71,7 +71,7 @@ class WritesAllOrNone : public testing::Test, public RuntimeFixture {
   std::vector<std::string> taken_;
   OpenOrch& orch_ = runtime.add<OpenOrch>();
   CommandRegistry registry_;
-  AdminServerOptions options_;
+  AdminServerSetup options_;
   AdminServerStats figures_;
   std::unique_ptr<StandardCommands> commands_;
   std::unique_ptr<AdminSession> session_;

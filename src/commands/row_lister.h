@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
+#include "admin/key_pattern.h"
 #include "rondo/admin/command.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondo/store/store.h"
 
 namespace rondo::commands {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include "orch/row_tap.h"
+#include "orch/runtime_events.h"
 
 #include "commands/answers.h"
 #include "commands/row_state.h"

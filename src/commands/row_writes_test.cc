@@ -16,7 +16,7 @@
 #include "admin/session.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/commands/standard_commands.h"
-#include "rondo/sim/sim_store.h"
+#include "sim/sim_store.h"
 
 namespace rondo::commands {
 namespace {
@@ -76,7 +76,7 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
   OpenOrch& orch_ = runtime.add<OpenOrch>();
   ConsumerHandle consumer_;
   CommandRegistry registry_;
-  AdminServerOptions options_;
+  AdminServerSetup options_;
   AdminServerStats figures_;
   std::unique_ptr<StandardCommands> commands_;
   std::unique_ptr<AdminSession> session_;

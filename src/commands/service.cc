@@ -9,11 +9,12 @@
 #include <string>
 #include <utility>
 #include <vector>
+#include "commands/context.h"
 
+#include "base/log.h"
 #include "commands/notify.h"
+#include "commands/recent_log.h"
 #include "commands/signals.h"
-#include "rondo/base/log.h"
-#include "rondo/commands/recent_log.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
@@ -73,7 +74,7 @@ class Service::Parts {
     auto added = add_standard_commands(registry, runtime, std::move(options.commands));
     if (!added) return added.error();
     standard = std::move(*added);
-    if (!options.admin.on_notice) options.admin.on_notice = [this](const AdminNotice& notice) { report_notice(notice); };
+    commands::context_of(*standard).on_notice = [this](const AdminNotice& notice) { report_notice(notice); };
     path = options.admin.path;
     return standard->serve(std::move(options.admin));
   }

@@ -15,9 +15,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/log.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/admin/client.h"
-#include "rondo/base/log.h"
 #include "rondo/store/memory_store.h"
 #include "sim/passing_store.h"
 

@@ -1,6 +1,7 @@
 #include "rondo/commands/standard_commands.h"
 
 #include <utility>
+#include "admin/server.h"
 
 #include "commands/answers.h"
 #include "commands/context.h"
@@ -39,6 +40,8 @@ Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions
 
 }  // namespace commands
 
+commands::Context& commands::context_of(StandardCommands& commands) noexcept { return *commands.context_; }
+
 StandardCommands::StandardCommands(std::shared_ptr<commands::Context> context) : context_(std::move(context)) {}
 
 StandardCommands::~StandardCommands() = default;
@@ -49,14 +52,16 @@ Status StandardCommands::serve(AdminServerOptions options) {
     return std::make_unique<commands::StoreSink>(context->runtime, context->failures, context->watchers, context->options.canonical_key,
                                                  context->options.claim_of);
   };
-  options.on_write = [journal = Journal::of(context_->runtime), tell = std::move(options.on_write)](const AdminWrite& write) {
+  AdminServerSetup setup{std::move(options)};
+  setup.on_notice = context_->on_notice;
+  setup.on_write = [journal = Journal::of(context_->runtime), context = context_.get()](const AdminWrite& write) {
     if (journal != nullptr && journal->on()) {
       const std::string rows = write.rows == 1 ? std::string{} : ", " + std::to_string(write.rows) + " rows";
       journal->written_by(write.caller.user, write.caller.process, std::string{write.command} + " " + std::string{write.what} + rows);
     }
-    if (tell) tell(write);
+    if (context->on_write) context->on_write(write);
   };
-  auto server = AdminServer::open(context_->runtime.scheduler(), context_->registry, std::move(options), make_sink);
+  auto server = AdminServer::open(context_->runtime.scheduler(), context_->registry, std::move(setup), make_sink);
   if (!server) return server.error().with_context("opening the admin socket");
   context_->server = std::move(*server);
   return {};

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "admin/suggest.h"
 #include "base/thrown.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/text.h"
 
 namespace rondo::commands {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "admin/bulk.h"
 #include "commands/watchers.h"
 #include "commands/write_failures.h"
-#include "rondo/admin/bulk.h"
 #include "rondo/commands/standard_commands.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/store.h"

@@ -51,7 +51,7 @@ class FullTables : public testing::Test {
   WriteFailures failures_{runtime_.store()};
   Watchers watchers_{runtime_, Priority{}};
   CommandRegistry commands_;
-  AdminServerOptions options_;
+  AdminServerSetup options_;
   AdminSession session_{commands_, make_sink(), options_, figures_, [] {}};
   BulkEncoder encoder_;
 };

@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "admin/secrets.h"
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/long_waits.h"
+#include "commands/recent_log.h"
 #include "orch/reports_health.h"
 #include "rondo/admin/limits.h"
-#include "rondo/admin/secrets.h"
-#include "rondo/commands/recent_log.h"
 #include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"
 

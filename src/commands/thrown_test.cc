@@ -17,7 +17,7 @@
 #include "commands/store_sink.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/commands/standard_commands.h"
-#include "rondo/sim/sim_store.h"
+#include "sim/sim_store.h"
 
 namespace rondo::commands {
 namespace {
@@ -72,7 +72,7 @@ class ThrowingFunctions : public testing::Test, public RuntimeFixture {
  private:
   OpenOrch& orch_ = runtime.add<OpenOrch>();
   std::string throws_;
-  AdminServerOptions options_;
+  AdminServerSetup options_;
   AdminServerStats figures_;
   CommandRegistry registry_{"test", "1"};
   std::unique_ptr<StandardCommands> commands_;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orch/row_tap.h"
 #include "rondo/admin/command.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/priority.h"

@@ -13,6 +13,7 @@
 #include "commands/long_waits.h"
 #include "commands/row_state.h"
 #include "commands/store_sink.h"
+#include "orch/parked.h"
 #include "rondo/admin/limits.h"
 
 namespace rondo::commands {
@@ -256,11 +257,11 @@ void command_parked(Context& context, const Arguments& arguments, Reply reply) {
     bool more = true;
     for (std::size_t steps = 0; more && steps < limits::kAdminPageRows / kParkedStep && !page.page_full(); ++steps) {
       if (by_table) {
-        for (const ParkedRow& row : runtime.parked_rows(table, kParkedStep, place)) page.row(row_json(row));
+        for (const ParkedRow& row : parked_rows(runtime, table, kParkedStep, place)) page.row(row_json(row));
       } else {
-        for (const ParkedFact& fact : runtime.parked_facts(kParkedStep, place)) page.row(fact_row(fact));
+        for (const ParkedFact& fact : parked_facts(runtime, kParkedStep, place)) page.row(fact_row(fact));
       }
-      more = place != Runtime::kNoPlace;
+      more = place != kNoPlace;
     }
     return more;
   });
@@ -291,7 +292,7 @@ void command_rejected(Context& context, const Arguments& arguments, Reply reply)
   reply.stream([&runtime, place](Reply& page) mutable {
     while (place.table < place.tables.size() && !page.page_full()) {
       const std::string& table = place.tables[place.table];
-      const std::vector<RejectedRow> rows = runtime.rejected_rows(table, kRejectedStep, place.after);
+      const std::vector<RejectedRow> rows = rejected_rows(runtime, table, kRejectedStep, place.after);
       for (const RejectedRow& row : rows)
         page.row(json::object{{"table", text(table)}, {"key", text(row.key)}, {"why", sentence(row.why)}});
       place.after = rows.empty() ? std::nullopt : std::optional{rows.back().key};

@@ -1,5 +1,7 @@
 #include "rondo/dataplane/dataplane.h"
 
+#include "dataplane/learned.h"
+#include "dataplane/missing_subnet.h"
 namespace rondo {
 
 DataPlane::~DataPlane() = default;

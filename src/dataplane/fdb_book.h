@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/learned.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/limits.h"
 

@@ -4,6 +4,7 @@
 #include "rondo/dataplane/ip.h"
 
 #include <arpa/inet.h>
+#include "dataplane/ip_hash.h"
 
 #include <algorithm>
 #include <bit>

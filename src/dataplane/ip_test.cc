@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include "dataplane/ip_hash.h"
 
 #include <cstring>
 #include <random>

@@ -1,12 +1,37 @@
 #include "rondo/dataplane/programmer.h"
+
+#include "dataplane/order_records.h"
 #include "rondo/dataplane/limits.h"
+#include "sched/executor_tap.h"
 
 namespace rondo {
+
+namespace {
+
+class OrderTap final : public ExecutorTap {
+ public:
+  OrderTap(OrderObserver* observer, RecordedAnswers* answers) noexcept : observer_(observer), answers_(answers) {}
+  bool is_recorded() const noexcept override { return observer_ != nullptr; }
+  void submitted(std::size_t lane, Operations& operations) override { observer_->submitted(lane, of<Operation>(operations)); }
+  void answered(std::size_t lane, Operations& operations) override { observer_->answered(lane, of<Operation>(operations)); }
+  bool is_replayed() const noexcept override { return answers_ != nullptr; }
+  void attach(Source& source) override { answers_->attach(source); }
+  bool next(std::size_t& lane, std::size_t& count) override { return answers_->next(lane, count); }
+  void answer(Operations& operations) override { answers_->answer(of<Operation>(operations)); }
+  Backlog backlog() override { return answers_->backlog(); }
+
+ private:
+  OrderObserver* const observer_;
+  RecordedAnswers* const answers_;
+};
+
+}  // namespace
 
 Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
     : plane_(plane),
       on_refused_(std::move(options.on_refused)),
       reword_(std::move(options.reword)),
+      tap_(std::make_unique<OrderTap>(options.observer, options.answers)),
       executor_(
           scheduler, [this](std::span<Operation> ops) { apply(ops); },
           {.name = "programmer",
@@ -16,7 +41,9 @@ Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
            .priority = options.priority,
            .operations_max = options.ops_max,
            .batch_max = limits::kNetlinkBatch},
-          options.observer, options.answers) {}
+          *tap_) {}
+
+Programmer::~Programmer() = default;
 
 Programmer::Done Programmer::reworded(Done done) const {
   return [this, done = std::move(done)](std::span<Operation> ops) {

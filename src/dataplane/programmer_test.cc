@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include "sched/limits.h"
 
 #include <condition_variable>
 #include <map>

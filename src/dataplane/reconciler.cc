@@ -1,4 +1,4 @@
-#include "rondo/dataplane/reconciler.h"
+#include "dataplane/reconciler.h"
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include "dataplane/ip_hash.h"
 
 namespace rondo {
 

@@ -1,5 +1,5 @@
 // Which readings a Reconciler still considers valid, and which objects it reports as unwanted, on the simulated kernel.
-#include "rondo/dataplane/reconciler.h"
+#include "dataplane/reconciler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 #include "fpm/hop_lists.h"
 
+#include "dataplane/ip_hash.h"
 namespace rondo::fpm {
 
 namespace {

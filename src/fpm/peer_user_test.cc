@@ -2,7 +2,6 @@
 #include "fpm/peer_user.h"
 
 #include <arpa/inet.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include "dataplane/ip_hash.h"
 
 namespace rondo::fpm {
 

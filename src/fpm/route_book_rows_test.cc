@@ -10,9 +10,10 @@
 #include "fpm/fpm_kit.h"
 #include "fpm/server.h"
 #include "orch/late_pages.h"
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
+#include "sim/sim_store.h"
 #include "sim/test_source.h"
+#include "sim/world_reactor.h"
 
 namespace rondo::fpm {
 namespace {
@@ -88,7 +89,7 @@ class FpmRows : public testing::Test {
   void send(std::string_view message) {
     const std::string bytes = kit::frame(message);
     EXPECT_EQ(::send(zebra_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
-    world_.reactor().make_ready(server_end_);
+    sim::reactor_of(world_).make_ready(server_end_);
   }
   static std::string one_route(std::string_view prefix) { return kit::nexthop(66, "10.0.0.2", 3) + kit::route(prefix, {.nexthop = 66}); }
   /// zebra has one route, and its resend is over.

@@ -14,6 +14,7 @@
 #include "jobs/family.h"
 #include "jobs/planner.h"
 #include "jobs/testing/testbed.h"
+#include "orch/parked.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/jobs/limits.h"
 #include "rondo/orch/runtime.h"
@@ -94,7 +95,7 @@ TEST_F(FamilyTest, WhyWalksFromAChildToTheRunsOfItsParents) {
   define_diamond();
   const JobRun run = trigger("a");
   ASSERT_TRUE(has_begun("a"));
-  ASSERT_TRUE(becomes([&] { return runtime->parked_rows("JOB_RUN_8", 10).size() == 3; }));
+  ASSERT_TRUE(becomes([&] { return parked_rows(*runtime, "JOB_RUN_8", 10).size() == 3; }));
   const Why why = runtime->why("JOB_RUN_8", "d#" + std::to_string(rows("d").front().id));
   ASSERT_GE(why.chain.size(), 3U);
   EXPECT_THAT(why.chain[1].key, testing::StartsWith("b#"));

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include "orch/parked.h"
 
 #include <algorithm>
 #include <atomic>
@@ -125,7 +126,7 @@ TEST_F(JobsTest, SerialRunsWaitForEachOtherAndWhySaysForWhich) {
   const JobRun second = trigger("one");
   const JobRun third = trigger("one");
   ASSERT_TRUE(becomes([&] { return gate.inside() == 1 && jobs->stats().fired == 3; }));
-  ASSERT_TRUE(becomes([&] { return runtime->parked_rows("JOB_RUN_8", 10).size() == 2; }));
+  ASSERT_TRUE(becomes([&] { return parked_rows(*runtime, "JOB_RUN_8", 10).size() == 2; }));
   const Why why = runtime->why("JOB_RUN_8", "one#" + std::to_string(third.id));
   ASSERT_EQ(why.chain.size(), 2U);
   EXPECT_EQ(why.chain[0].state, WhyLink::State::Parked);

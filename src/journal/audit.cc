@@ -1,4 +1,5 @@
 #include "journal/audit.h"
+#include "sched/wait_bound.h"
 
 #include <algorithm>
 #include <array>

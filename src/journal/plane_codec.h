@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
 #include "journal/format.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"

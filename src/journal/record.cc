@@ -1,5 +1,6 @@
 // The content of each kind of record; decodes what recorder.cc encodes.
 #include "journal/record.h"
+#include "sched/executor_texts.h"
 
 #include <algorithm>
 #include <array>

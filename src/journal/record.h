@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
 #include "journal/format.h"
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"

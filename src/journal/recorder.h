@@ -13,14 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
+#include "dataplane/order_records.h"
 #include "journal/format.h"
+#include "orch/runtime_events.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/fact.h"
 #include "rondo/sched/policy.h"
-#include "rondo/sched/turn_observer.h"
 #include "rondo/store/change.h"
 #include "sched/executor_host.h"
+#include "sched/turn_observer.h"
 
 namespace rondo {
 
@@ -29,7 +32,7 @@ class Runtime;
 struct LinkEvent;
 struct NexthopEntry;
 
-class JournalRecorder final : public Journal, public TurnObserver, public OrderObserver, public ExecutorJournal {
+class JournalRecorder final : public Journal, public RuntimeEvents, public TurnObserver, public OrderObserver, public ExecutorJournal {
  public:
   /// Records nothing.
   JournalRecorder();
@@ -49,6 +52,7 @@ class JournalRecorder final : public Journal, public TurnObserver, public OrderO
   // --- The run.
 
   void started(Instant now, const PolicySettings& policy) override;
+  RuntimeEvents& events() noexcept override { return *this; }
   TurnObserver* turn_observer() override { return on() ? this : nullptr; }
   ExecutorJournal* executor_journal() override { return on() ? this : nullptr; }
   void note(std::string_view name, std::string_view text) override;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/learned.h"
 #include "rondo/dataplane/dataplane.h"
 
 namespace rondo::managers {

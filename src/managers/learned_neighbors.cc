@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include "orch/parked.h"
 
 #include "managers/priorities.h"
 #include "switch_agent/facts.h"
@@ -236,10 +237,10 @@ void LearnedNeighbors::resolve_needed() {
   const auto need_named = [&](std::string_view name) {
     if (const auto key = switch_agent::parse_neighbor_key(name)) need({key->port, key->address}, left);
   };
-  for (const ParkedFact& waiting : runtime_.parked_facts(kResolvedPerTick, walk_place_)) {
+  for (const ParkedFact& waiting : parked_facts(runtime_, kResolvedPerTick, walk_place_)) {
     if (waiting.fact.kind == switch_agent::kNeighbor) need_named(waiting.fact.key);
   }
-  if (walk_place_ != Runtime::kNoPlace) return;
+  if (walk_place_ != kNoPlace) return;
   walk_place_ = 0;
   if (options_.for_each_left_out) options_.for_each_left_out(need_named);
   for (const Place& place : used_) need(place, left);

@@ -26,7 +26,6 @@
 
 #include "orch/owned_rows.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"

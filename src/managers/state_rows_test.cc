@@ -13,7 +13,7 @@
 
 #include "orch/late_pages.h"
 #include "orch/runtime_fixture.h"
-#include "rondo/sim/sim_store.h"
+#include "sim/sim_store.h"
 
 namespace rondo::managers {
 namespace {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "message/agent_state.h"
+#include "message/message_watch.h"
 #include "message/node.h"
 #include "message/node_pool.h"
 #include "message/parked_message.h"

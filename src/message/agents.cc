@@ -14,7 +14,7 @@ namespace rondo {
 namespace {
 
 Status about(GroupId group, StatusCode code, std::string_view what) {
-  return {code, "group " + std::to_string(group.number) + " of agents: " + std::string{what}};
+  return {code, "group " + std::to_string(group.value()) + " of agents: " + std::string{what}};
 }
 
 /// Calls 'make' and returns its result.
@@ -187,7 +187,7 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
 }
 
 Status Agents::Core::remove(GroupId id, Removal how, std::function<void()> done) {
-  if (!begin_removal(id.number, how, done)) return about(id, StatusCode::NotFound, "there is none, or it has gone");
+  if (!begin_removal(id.value(), how, done)) return about(id, StatusCode::NotFound, "there is none, or it has gone");
   return {};
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "message/limits.h"
+#include "message/message_watch.h"
 #include "rondo/base/limits.h"
 #include "rondo/message/limits.h"
 #include "rondo/sim/agent_kit.h"

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "message/limits.h"
 #include "rondo/base/clock.h"
 #include "rondo/message/agent_threads.h"
 #include "rondo/message/agents.h"

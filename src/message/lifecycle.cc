@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 #include <utility>
+#include "message/limits.h"
 
 #include "message/core.h"
 #include "rondo/base/limits.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "orch/handler_fault.h"
+#include "orch/runtime_part.h"
 #include "rondo/base/assert.h"
-#include "rondo/orch/runtime_part.h"
 
 namespace rondo {
 

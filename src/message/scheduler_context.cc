@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <new>
+#include "message/limits.h"
 
 #include "message/agent_queue.h"
 #include "message/core.h"

@@ -12,7 +12,7 @@ class AskAgain {
   /// Queues the rows of this runtime that wait for 'fact' again, as an announcement would. The journal records an announcement.
   static void rows_that_wait_for(Orch& orch, const Fact& fact) {
     Runtime::Parts& shared = *orch.runtime_.parts_;
-    for (RuntimeObserver* const one : shared.observers) one->asking_again(fact);
+    for (RuntimeEvents* const one : shared.observers) one->asking_again(fact);
     shared.resolved(fact, shared.facts.announce(fact));
   }
 };

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "orch/parked.h"
 
 #include <stdexcept>
 #include <string>
@@ -325,7 +326,7 @@ TEST_F(ConsumerTest, RetryAfterRunsAgainWhenTheTimeHasPassed) {
   set("T", "a");
   run_for(4s);
   EXPECT_EQ(calls.size(), 1U);
-  const std::vector<ParkedRow> parked = runtime.parked_rows("T", 10);
+  const std::vector<ParkedRow> parked = parked_rows(runtime, "T", 10);
   ASSERT_EQ(parked.size(), 1U);
   EXPECT_EQ(parked[0].why, "resource-exhausted: the table is full");
   EXPECT_GT(parked[0].retry_in, 900ms);
@@ -550,7 +551,7 @@ TEST_F(ConsumerTest, ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown) {
   EXPECT_LE(runtime.run_until_idle(100), 3U);
   EXPECT_EQ(calls.size(), 2U);
   EXPECT_EQ(stats("T").spurious_waits, 2U);
-  EXPECT_THAT(runtime.parked_rows("T", 1).at(0).why, HasSubstr("waits for group:1, which holds"));
+  EXPECT_THAT(parked_rows(runtime, "T", 1).at(0).why, HasSubstr("waits for group:1, which holds"));
   run_for(1s);
   EXPECT_GE(calls.size(), 10U);
   EXPECT_LE(calls.size(), 2U + 1s / limits::kSpuriousWaitDelay);
@@ -566,7 +567,7 @@ TEST_F(ConsumerTest, AfterASpuriousWaitTheHandlerIsAskedWhetherTheFactHoldsOrNot
   groups.clear();
   run_for(2 * limits::kSpuriousWaitDelay);
   EXPECT_EQ(calls.size(), 3U);
-  EXPECT_THAT(runtime.parked_rows("T", 1).at(0).why, IsEmpty()) << "from here on it waits for the fact";
+  EXPECT_THAT(parked_rows(runtime, "T", 1).at(0).why, IsEmpty()) << "from here on it waits for the fact";
   groups.insert("1");
   announce("1");
   run();
@@ -582,10 +583,10 @@ TEST_F(ConsumerTest, AProviderThatComesAfterTheParkingWakesTheRows) {
   });
   set("T", "a");
   run();
-  EXPECT_FALSE(runtime.parked_facts(1).at(0).has_provider);
+  EXPECT_FALSE(parked_facts(runtime, 1).at(0).has_provider);
   OpenOrch& late = runtime.add<OpenOrch>("late");
   late.provide(kLate, [&](std::string_view) { return exists; });
-  EXPECT_TRUE(runtime.parked_facts(1).at(0).has_provider);
+  EXPECT_TRUE(parked_facts(runtime, 1).at(0).has_provider);
   EXPECT_TRUE(late.is_awaited({kLate, "x"}));
   exists = true;
   late.announce({kLate, "x"});

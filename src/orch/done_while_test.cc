@@ -9,6 +9,7 @@
 #include <set>
 
 #include "orch/inspection.h"
+#include "orch/limits.h"
 #include "orch/runtime_fixture.h"
 #include "orch/runtime_view.h"
 #include "rondo/base/limits.h"

@@ -14,7 +14,7 @@
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/sim_clock.h"
-#include "rondo/sched/sim_reactor.h"
+#include "sched/sim_reactor.h"
 
 namespace rondo {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include "orch/limits.h"
 
 #include "rondo/base/limits.h"
 

@@ -35,7 +35,7 @@ class Listener final : public Source {
   /// Call it after the listener was added to a scheduler.
   void start() {
     subscription_->on_ready([this] {
-      for (RuntimeObserver* const one : observers_) one->table_ready(table_number_);
+      for (RuntimeEvents* const one : observers_) one->table_ready(table_number_);
       wake();
     });
   }
@@ -73,7 +73,7 @@ class Listener final : public Source {
   }
 
   void report_taken(const Change& event) {
-    for (RuntimeObserver* const one : observers_) {
+    for (RuntimeEvents* const one : observers_) {
       one->changes_taken(table_number_, 1, subscription_->empty());
       one->event_taken(table_number_, event);
     }
@@ -81,7 +81,7 @@ class Listener final : public Source {
 
   void take_gap() {
     if (subscription_->take_gap() != Gap::Possible) return;
-    for (RuntimeObserver* const one : observers_) one->gap(table_number_);
+    for (RuntimeEvents* const one : observers_) one->gap(table_number_);
     deliver(Change{}, [this](const Change&) {
       if (on_gap_) on_gap_();
     });

@@ -1,13 +1,15 @@
 // Goal: a caller that misuses an Orch, a table or a runtime gets an immediate message with the names involved. Method: death tests, one
 // for each rule, that check the message; beside them, permitted uses, which succeed.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <future>
 #include <memory>
 #include <thread>
 
+#include "orch/row_tap.h"
 #include "orch/runtime_fixture.h"
 
+#include "orch/parked.h"
 namespace rondo {
 namespace {
 
@@ -42,9 +44,9 @@ TEST_F(MisuseDeathTest, ARuntimeIsReadAndSetUpByItsOwnThreadAlone) {
   const std::pair<const char*, std::function<void()>> uses[] = {
       {"consumers", [&] { runtime.consumers(); }},
       {"standstills", [&] { runtime.standstills(1); }},
-      {"parked_facts", [&] { runtime.parked_facts(1); }},
-      {"parked_rows", [&] { runtime.parked_rows("T", 1); }},
-      {"rejected_rows", [&] { runtime.rejected_rows("T", 1); }},
+      {"parked_facts", [&] { parked_facts(runtime, 1); }},
+      {"parked_rows", [&] { parked_rows(runtime, "T", 1); }},
+      {"rejected_rows", [&] { rejected_rows(runtime, "T", 1); }},
       {"awaited_facts", [&] { runtime.awaited_facts(); }},
       {"forgotten_facts", [&] { runtime.forgotten_facts(); }},
       {"why", [&] { runtime.why("T", "k"); }},

@@ -83,7 +83,7 @@ std::string Orch::called(std::string_view function, std::string_view what) const
 
 void Orch::refuse(const Status& why) {
   const Status named = why.with_context("Orch " + quoted(name_));
-  Runtime::Adding* const adding = runtime_.parts_->adding;
+  Runtime::Parts::Adding* const adding = runtime_.parts_->adding;
   RONDO_EXPECT(adding != nullptr, named.to_string() + "; in its constructor Runtime::try_add would answer so");
   adding->refuse(named);
 }
@@ -93,7 +93,7 @@ std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind
   Runtime::Parts& shared = *runtime_.parts_;
   Result<std::unique_ptr<Subscription>> opened = declare_and_subscribe(*shared.store, shared.bridge, table, kind, options, priority);
   if (opened) return std::move(*opened);
-  for (RuntimeObserver* const one : shared.observers) one->table_refused(opened.error());
+  for (RuntimeEvents* const one : shared.observers) one->table_refused(opened.error());
   refuse(opened.error().with_context("table " + quoted(table)));
   return nullptr;
 }
@@ -238,7 +238,7 @@ Status Orch::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job) {
 void Orch::announce(const Fact& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   expect_provided(fact, "announce()");
-  for (RuntimeObserver* const one : shared.observers) one->announcing(fact);
+  for (RuntimeEvents* const one : shared.observers) one->announcing(fact);
   shared.resolved(fact, shared.facts.announce_everywhere(fact));
   shared.notify_fact_observers(fact, true);
 }
@@ -246,7 +246,7 @@ void Orch::announce(const Fact& fact) {
 void Orch::withdraw(const Fact& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   expect_provided(fact, "withdraw()");
-  for (RuntimeObserver* const one : shared.observers) {
+  for (RuntimeEvents* const one : shared.observers) {
     one->withdrawing(fact);
     one->withdrawn(fact);
   }

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "rondo/base/status.h"
-#include "rondo/orch/runtime.h"
 
 namespace rondo {
+
+struct RejectedRow;
 
 class Rejections {
  public:

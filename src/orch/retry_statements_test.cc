@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "journal/walk.h"
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/journal/journal.h"
@@ -226,11 +227,11 @@ TEST_F(RetryStatements, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
 TEST_F(RetryStatements, TheConstraintOfASpecificTaskIsKnown) {
   add_routes(1);
   run();
-  const std::vector<ParkedRow> rows = runtime.parked_rows("ROUTE", 10);
+  const std::vector<ParkedRow> rows = parked_rows(runtime, "ROUTE", 10);
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].key, "r0");
   EXPECT_THAT(rows[0].facts, ElementsAre(Fact{kGroup, "102"}));
-  const std::vector<ParkedFact> facts = runtime.parked_facts(10);
+  const std::vector<ParkedFact> facts = parked_facts(runtime, 10);
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_EQ(facts[0].fact.to_string(), "group:102");
   EXPECT_EQ(facts[0].table, "ROUTE");

@@ -6,7 +6,7 @@
 namespace rondo {
 
 RowObservers::~RowObservers() {
-  for (RuntimeObserver* const tap : taps()) static_cast<RowTap*>(tap)->observers_ = nullptr;
+  for (RuntimeEvents* const tap : taps()) static_cast<RowTap*>(tap)->observers_ = nullptr;
 }
 
 void RowObservers::delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why) {
@@ -29,7 +29,7 @@ void RowObservers::superseded(std::uint32_t row, const Change& change, std::span
 void RowObservers::resolved(const Fact& fact, const FactIndex& index) {
   if (taps().empty()) return;
   const std::string provider = index.provider(fact.kind);
-  for (RuntimeObserver* const tap : taps()) {
+  for (RuntimeEvents* const tap : taps()) {
     tap->row({.what = What::Resolved, .table_number = number_, .table = table_, .facts = {&fact, 1}, .provider = provider});
   }
 }
@@ -49,7 +49,7 @@ std::unique_ptr<RowTap> RowObservers::tap_taken(RowTap::TakenListener listener) 
 void RowObservers::report(RowEvent event) const {
   event.table = table_;
   event.table_number = number_;
-  for (RuntimeObserver* const one : all_) one->row(event);
+  for (RuntimeEvents* const one : all_) one->row(event);
 }
 
 RowTap::~RowTap() {

@@ -1,5 +1,5 @@
 // RowObservers: by which a consumer reports what happens to its rows: to the observers of its runtime and to those of its table
-// (rondo/orch/runtime_observer.h). Each call costs one branch without an observer. Scheduler's thread.
+// (orch/runtime_events.h). Each call costs one branch without an observer. Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include "orch/fact_index.h"
 #include "orch/ledger.h"
 #include "orch/observers.h"
+#include "orch/row_tap.h"
 #include "rondo/base/clock.h"
-#include "rondo/orch/row_tap.h"
 
 namespace rondo {
 
@@ -33,12 +33,12 @@ class RowObservers {
   // --- The table.
 
   void became_ready() {
-    for (RuntimeObserver* const one : all_) one->table_ready(number_);
+    for (RuntimeEvents* const one : all_) one->table_ready(number_);
   }
   /// 'count' changes were taken; a taken() and a merged() for each follow. 'is_empty': nothing is left to take.
   void took(std::size_t count, bool is_empty) {
     if (count == 0) return;
-    for (RuntimeObserver* const one : all_) one->changes_taken(number_, count, is_empty);
+    for (RuntimeEvents* const one : all_) one->changes_taken(number_, count, is_empty);
   }
   void taken(const Change& change) {
     if (any()) report_change(What::Taken, change);
@@ -114,14 +114,14 @@ class RowObservers {
   void report_change(What what, const Change& change) const {
     report({.what = what, .op = change.op(), .key = change.key(), .change = &change});
   }
-  std::span<RuntimeObserver* const> taps() const noexcept { return std::span{all_}.subspan(runtime_.all().size()); }
+  std::span<RuntimeEvents* const> taps() const noexcept { return std::span{all_}.subspan(runtime_.all().size()); }
 
   const std::string_view table_;
   const std::uint32_t number_;
   const Ledger& ledger_;
   const Clock& clock_;
   const Observers& runtime_;
-  std::vector<RuntimeObserver*> all_;  // The observers of the runtime, then the taps of this table.
+  std::vector<RuntimeEvents*> all_;  // The observers of the runtime, then the taps of this table.
 };
 
 }  // namespace rondo

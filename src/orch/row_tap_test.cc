@@ -1,6 +1,6 @@
 // RowTap: the events of a row, in order, from its first change to its end. A listener that stops, or whose table does not exist, does not
 // affect the consumer.
-#include "rondo/orch/row_tap.h"
+#include "orch/row_tap.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

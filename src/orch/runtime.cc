@@ -33,15 +33,16 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   p.observer = std::move(options.observer);
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   p.elsewhere_threads = options.elsewhere_threads;
-  p.is_replay = options.replayed.turns != nullptr;
-  p.scheduler->set_overrides(options.replayed.turns);
-  p.executors = std::make_unique<RuntimeExecutors>(options.replayed.executors);
+  p.is_replay = options.replayed != nullptr;
+  if (p.is_replay) p.scheduler->set_overrides(options.replayed->turns);
+  p.executors = std::make_unique<RuntimeExecutors>(p.is_replay ? options.replayed->executors : nullptr);
   p.scheduler->set_executor_host(p.executors.get());
   if (p.observer != nullptr) {
-    p.observers.add(*p.observer);
-    p.observer->started(p.scheduler->now(), p.scheduler->policy().settings());
-    p.scheduler->observe(p.observer->turn_observer());
-    p.executors->record(p.observer->executor_journal());
+    RuntimeEvents& events = p.observer->events();
+    p.observers.add(events);
+    events.started(p.scheduler->now(), p.scheduler->policy().settings());
+    p.scheduler->observe(events.turn_observer());
+    p.executors->record(events.executor_journal());
   }
   Result<std::unique_ptr<Store>> store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
   if (!store) return failure(store.error().with_context("opening the store"));
@@ -74,6 +75,7 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 }
 
 RuntimeObserver::~RuntimeObserver() = default;
+RuntimeEvents::~RuntimeEvents() = default;
 
 Runtime::~Runtime() {
   RONDO_EXPECT(!parts_->scheduler->runs_elsewhere(),
@@ -108,7 +110,7 @@ void Runtime::Parts::join(std::shared_ptr<SharedFacts> shared) {
 }
 
 void Runtime::Parts::resolved(const Fact& fact, std::size_t rows) {
-  for (RuntimeObserver* const one : observers) one->announced(fact, rows);
+  for (RuntimeEvents* const one : observers) one->announced(fact, rows);
   if (rows == 0) return;
   for (const auto& [table, consumer] : consumers) {
     consumer->observers().resolved(fact, facts);
@@ -122,24 +124,10 @@ void Runtime::Parts::found(const Fact& fact, bool holds) {
   if (holds) {
     resolved(fact, facts.announce_everywhere(fact));
   } else {
-    for (RuntimeObserver* const one : observers) one->withdrawn(fact);
+    for (RuntimeEvents* const one : observers) one->withdrawn(fact);
     facts.withdraw(fact);
   }
   notify_fact_observers(fact, holds);
-}
-
-ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row) const {
-  const Ledger& ledger = consumer.ledger();
-  const Instant now = scheduler->clock().now();
-  ParkedRow parked;
-  parked.table = consumer.table();
-  parked.key = std::string{ledger.key(row)};
-  parked.op = ledger.op(row);
-  parked.facts = ledger.facts_of(row, facts);
-  parked.waited = now - ledger.since(row);
-  if (ledger.due(row) > now) parked.retry_in = ledger.due(row) - now;
-  parked.why = std::string{ledger.why(row)};
-  return parked;
 }
 
 void Runtime::Parts::notify_fact_observers(const Fact& fact, bool holds) {
@@ -148,18 +136,26 @@ void Runtime::Parts::notify_fact_observers(const Fact& fact, bool holds) {
   }
 }
 
-Runtime::Adding::Adding(Runtime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.parts_->adding, this)) {
-  runtime_.parts_->expect_here("add");
-}
+Runtime::Parts::Adding::Adding(Parts& of) : parts(of), outer(std::exchange(of.adding, this)) {}
 
-Runtime::Adding::~Adding() {
-  Parts& parts = *runtime_.parts_;
-  parts.adding = outer_;
-  std::erase_if(parts.explained, [this, &parts](const Parts::Explained& one) {
+Runtime::Parts::Adding::~Adding() {
+  parts.adding = outer;
+  std::erase_if(parts.explained, [this](const Explained& one) {
     if (one.by != this) return false;
     one.is_state ? parts.states.erase(one.name) : parts.origins.erase(one.name);
     return true;
   });
+}
+
+Status Runtime::add_made(const std::function<std::unique_ptr<Orch>()>& make) {
+  parts_->expect_here("add");
+  Parts::Adding adding(*parts_);
+  auto orch = make();
+  if (!adding.refused.ok()) return adding.refused;
+  parts_->orchs.push_back(std::move(orch));
+  parts_->orchs.back()->on_added();
+  std::erase_if(parts_->explained, [&adding](const Parts::Explained& one) { return one.by == &adding; });
+  return {};
 }
 
 void Runtime::cannot_add(const Status& why) {
@@ -169,12 +165,6 @@ void Runtime::cannot_add(const Status& why) {
 Status Runtime::post(std::function<void()> function) {
   if (!function) return {StatusCode::InvalidArgument, "Runtime::post was given an empty function"};
   return parts_->posted->post(std::move(function));
-}
-
-void Runtime::adopt(std::unique_ptr<Orch> orch) {
-  parts_->orchs.push_back(std::move(orch));
-  parts_->orchs.back()->on_added();
-  std::erase_if(parts_->explained, [this](const Parts::Explained& one) { return one.by == parts_->adding; });
 }
 
 Table Runtime::table(std::string_view name) {
@@ -204,7 +194,7 @@ Status Table::write(Change change) {
 Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done) {
   if (done && !observers.empty()) {
     done = [this, number = ++writes, done = std::move(done)](const Status& end) {
-      for (RuntimeObserver* const one : observers) one->write_ended(number, end);
+      for (RuntimeEvents* const one : observers) one->write_ended(number, end);
       done(end);
     };
   }
@@ -332,58 +322,6 @@ void Runtime::Parts::add_unconsumed(const std::string& table, bool is_of_worker,
                   ", which this program writes: keys that wait in it: " + std::to_string(size->staged));
 }
 
-std::vector<ParkedFact> Runtime::parked_facts(std::size_t max) const {
-  parts_->expect_here("parked_facts");
-  std::vector<ParkedFact> found;
-  const Parts& p = *parts_;
-  const Instant now = p.scheduler->clock().now();
-  for (const auto& [table, consumer] : p.consumers) {
-    const std::string& name = table;
-    consumer->ledger().for_each_fact([&](std::uint32_t slot, std::size_t rows, Instant since) {
-      if (found.size() >= max) return false;
-      const Fact& fact = p.facts.fact(slot);
-      std::string provider = p.facts.provider(fact.kind);
-      const bool has_provider = !provider.empty();
-      found.push_back({fact, name, rows, has_provider, std::move(provider), now - since});
-      return true;
-    });
-  }
-  using Found = std::vector<ParkedFact>;
-  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_facts(max); })) {
-    for (ParkedFact& one : theirs) {
-      if (found.size() < max) found.push_back(std::move(one));
-    }
-  }
-  return found;
-}
-
-std::vector<ParkedFact> Runtime::parked_facts(std::size_t max, std::uint32_t& place) const {
-  parts_->expect_here("parked_facts");
-  std::vector<ParkedFact> found;
-  const Parts& p = *parts_;
-  const Instant now = p.scheduler->clock().now();
-  const std::uint32_t end = p.facts.limit();
-  const std::uint32_t last = std::min(end, place + std::min(end - std::min(end, place), kPlacesOfPage));
-  for (; place < last && found.size() < max; ++place) {
-    for (const FactIndex::Waiter& waiter : p.facts.waiters(place)) {
-      const Fact& fact = p.facts.fact(place);
-      const auto owner = std::ranges::find_if(p.consumers, [&](const auto& known) { return &known.second->ledger() == waiter.ledger; });
-      const auto [rows, since] = waiter.ledger->waiting(waiter.list);
-      std::string provider = p.facts.provider(fact.kind);
-      const bool has_provider = !provider.empty();
-      found.push_back(
-          {fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, has_provider, std::move(provider), now - since});
-    }
-  }
-  if (place < end) return found;
-  place = kNoPlace;
-  using Found = std::vector<ParkedFact>;
-  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_facts(max); })) {
-    std::ranges::move(theirs, std::back_inserter(found));
-  }
-  return found;
-}
-
 const ForgottenFacts& Runtime::forgotten_facts() const {
   parts_->expect_here("forgotten_facts");
   return parts_->forgotten;
@@ -402,7 +340,7 @@ Status Runtime::no_tap(std::string_view table) const {
   return {StatusCode::NotFound, "no Orch of this program consumes the table " + quoted(table)};
 }
 
-Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
+Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, std::function<void(const RowEvent& event)> listener) {
   parts_->expect_here("tap");
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(no_tap(table));
@@ -410,62 +348,12 @@ Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Lis
   return consumer->second->observers().tap(std::move(listener));
 }
 
-Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, RowTap::TakenListener listener) {
+Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, std::function<void(const Change& change)> listener) {
   parts_->expect_here("tap_taken");
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(no_tap(table));
   if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
   return consumer->second->observers().tap_taken(std::move(listener));
-}
-
-std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {
-  parts_->expect_here("parked_rows");
-  std::vector<ParkedRow> found;
-  const auto it = parts_->consumers.find(table);
-  if (it == parts_->consumers.end()) {
-    using Found = std::vector<ParkedRow>;
-    for (Found& theirs : ask_workers<Found>([name = std::string{table}, max](Runtime& worker) { return worker.parked_rows(name, max); })) {
-      if (!theirs.empty()) return std::move(theirs);
-    }
-    return found;
-  }
-  it->second->ledger().for_each_parked([&](std::uint32_t row) {
-    if (found.size() >= max) return false;
-    found.push_back(parts_->parked_row(*it->second, row));
-    return true;
-  });
-  return found;
-}
-
-std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const {
-  parts_->expect_here("parked_rows");
-  const auto it = parts_->consumers.find(table);
-  if (it == parts_->consumers.end()) {  // The table may belong to a worker, which is queried once.
-    place = kNoPlace;
-    return parked_rows(table, max);
-  }
-  const Ledger& ledger = it->second->ledger();
-  std::vector<ParkedRow> found;
-  const std::uint32_t end = ledger.limit();
-  const std::uint32_t last = std::min(end, place + std::min(end - std::min(end, place), kPlacesOfPage));
-  for (; place < last && found.size() < max; ++place) {
-    if (ledger.state(place) != Ledger::State::Parked || ledger.is_resolved(place)) continue;
-    found.push_back(parts_->parked_row(*it->second, place));
-  }
-  if (place >= end) place = kNoPlace;
-  return found;
-}
-
-std::vector<RejectedRow> Runtime::rejected_rows(std::string_view table, std::size_t max, const std::optional<std::string>& after) const {
-  parts_->expect_here("rejected_rows");
-  const auto it = parts_->consumers.find(table);
-  if (it != parts_->consumers.end()) return it->second->rejections().rows(after, max);
-  using Found = std::vector<RejectedRow>;
-  const auto ask = [name = std::string{table}, max, after](Runtime& worker) { return worker.rejected_rows(name, max, after); };
-  for (Found& theirs : ask_workers<Found>(ask)) {
-    if (!theirs.empty()) return std::move(theirs);
-  }
-  return {};
 }
 
 void Runtime::explain(FactKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {

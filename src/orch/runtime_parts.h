@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "orch/consumer.h"
 #include "orch/elsewhere.h"
 #include "orch/fact_index.h"
@@ -19,10 +20,12 @@
 #include "orch/fact_sweep.h"
 #include "orch/observers.h"
 #include "orch/post_box.h"
+#include "orch/replayed_run.h"
+#include "orch/row_tap.h"
 #include "orch/runtime_executors.h"
+#include "orch/runtime_part.h"
 #include "orch/standing_rows.h"
 #include "rondo/base/assert.h"
-#include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/orch/worker.h"
 #include "store/bridge/bridge_store.h"
@@ -47,13 +50,12 @@ struct Runtime::Parts {
   /// Reports the store's answer to a write if it is a refusal, and returns it.
   Status reported(Status accepted) {
     if (!accepted.ok()) {
-      for (RuntimeObserver* const one : observers) one->write_refused(accepted);
+      for (RuntimeEvents* const one : observers) one->write_refused(accepted);
     }
     return accepted;
   }
   /// Asserts that Runtime::'function' is called on the runtime's thread.
   void expect_here(std::string_view function, std::string_view of = {}) const;
-  ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
   /// Reports a table of this program in which changes wait, and that none of its Orchs consumes.
   void add_unconsumed(const std::string& table, bool is_of_worker, std::vector<std::string>& found) const;
 
@@ -72,6 +74,19 @@ struct Runtime::Parts {
   ForgottenFacts forgotten;
   Consumer::OnReject on_reject;
   std::unique_ptr<Log> log;  // RuntimeOptions::log_rejects; null if it is false.
+  /// Collects the errors of an Orch while it is being constructed.
+  struct Adding {
+    explicit Adding(Parts& of);
+    ~Adding();
+    Adding(const Adding&) = delete;
+    Adding& operator=(const Adding&) = delete;
+    void refuse(Status why) {
+      if (refused.ok()) refused = std::move(why);
+    }
+    Parts& parts;
+    Adding* const outer;
+    Status refused;
+  };
   Adding* adding = nullptr;
   std::uint64_t writes = 0;                           // The number of writes whose end an Orch asked for; counted only with an observer.
   std::set<std::string, std::less<>> written_tables;  // Tables that the store knows.

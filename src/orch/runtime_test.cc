@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "orch/parked.h"
 
 #include <memory>
 #include <stdexcept>
@@ -67,7 +68,7 @@ TEST(RuntimeExample, ARouteWaitsForItsGroupAndIsInstalledOnce) {
   ASSERT_TRUE(runtime.table("GROUP").set("102", {}).ok());
   runtime.run_until_idle();
   EXPECT_EQ(asked, 2);
-  EXPECT_EQ(runtime.parked_rows("ROUTE", 1).size(), 0U);
+  EXPECT_EQ(parked_rows(runtime, "ROUTE", 1).size(), 0U);
 }
 
 // --- observers
@@ -236,10 +237,10 @@ TEST_F(RuntimeTest, AnOrchThatGoesTakesItsParkedRowsWithIt) {
     for (const char* key : {"a", "b", "b2"}) set("T", key);
     run();
     EXPECT_EQ(stats("T").parked, 3U);
-    EXPECT_EQ(runtime.parked_facts(10).size(), 3U);
+    EXPECT_EQ(parked_facts(runtime, 10).size(), 3U);
   }
   EXPECT_THAT(runtime.consumers(), IsEmpty());
-  EXPECT_THAT(runtime.parked_facts(10), IsEmpty());
+  EXPECT_THAT(parked_facts(runtime, 10), IsEmpty());
   EXPECT_FALSE(groups_orch.is_awaited({kGroup, "a"}));
   groups_orch.announce({kGroup, "a"});
   run();
@@ -320,18 +321,18 @@ TEST_F(RuntimeTest, ParkedRowsAndFactsAreShownBounded) {
   for (int i = 0; i < 1000; ++i) set("T", std::to_string(i));
   run();
   world.clock().advance(3s);
-  const std::vector<ParkedRow> rows = runtime.parked_rows("T", 10);
+  const std::vector<ParkedRow> rows = parked_rows(runtime, "T", 10);
   ASSERT_EQ(rows.size(), 10U);
   EXPECT_EQ(rows[0].table, "T");
   EXPECT_THAT(rows[0].facts, ElementsAre(Fact{kGroup, rows[0].key}));
   EXPECT_GE(rows[0].waited, 3s);
   EXPECT_EQ(rows[0].retry_in, 0s);
-  const std::vector<ParkedFact> facts = runtime.parked_facts(7);
+  const std::vector<ParkedFact> facts = parked_facts(runtime, 7);
   ASSERT_EQ(facts.size(), 7U);
   EXPECT_EQ(facts[0].rows, 1U);
   EXPECT_TRUE(facts[0].has_provider);
-  EXPECT_EQ(runtime.parked_facts(5000).size(), 1000U);
-  EXPECT_THAT(runtime.parked_rows("NO_TABLE", 10), IsEmpty());
+  EXPECT_EQ(parked_facts(runtime, 5000).size(), 1000U);
+  EXPECT_THAT(parked_rows(runtime, "NO_TABLE", 10), IsEmpty());
 }
 
 TEST_F(RuntimeTest, ParkedRowsAndFactsComeInPagesHoweverMany) {
@@ -344,8 +345,8 @@ TEST_F(RuntimeTest, ParkedRowsAndFactsComeInPagesHoweverMany) {
   run();
   std::set<std::string> keys;
   std::size_t calls_made = 0;
-  for (std::uint32_t place = 0; place != Runtime::kNoPlace; ++calls_made) {
-    const std::vector<ParkedRow> page = runtime.parked_rows("T", 100, place);
+  for (std::uint32_t place = 0; place != kNoPlace; ++calls_made) {
+    const std::vector<ParkedRow> page = parked_rows(runtime, "T", 100, place);
     EXPECT_LE(page.size(), 100U);
     for (const ParkedRow& row : page) EXPECT_TRUE(keys.insert(row.key).second) << row.key << " came twice";
   }
@@ -353,8 +354,8 @@ TEST_F(RuntimeTest, ParkedRowsAndFactsComeInPagesHoweverMany) {
   EXPECT_FALSE(keys.contains("17"));
   EXPECT_GE(calls_made, 30U);
   std::size_t rows = 0;
-  for (std::uint32_t place = 0; place != Runtime::kNoPlace;) {
-    for (const ParkedFact& fact : runtime.parked_facts(100, place)) {
+  for (std::uint32_t place = 0; place != kNoPlace;) {
+    for (const ParkedFact& fact : parked_facts(runtime, 100, place)) {
       EXPECT_EQ(fact.table, "T");
       rows += fact.rows;
     }
@@ -362,8 +363,8 @@ TEST_F(RuntimeTest, ParkedRowsAndFactsComeInPagesHoweverMany) {
   EXPECT_EQ(rows, 2999U);
   EXPECT_EQ(runtime.awaited_facts(), 2999U);
   std::uint32_t place = 0;
-  EXPECT_THAT(runtime.parked_rows("NO_TABLE", 10, place), IsEmpty());
-  EXPECT_EQ(place, Runtime::kNoPlace);
+  EXPECT_THAT(parked_rows(runtime, "NO_TABLE", 10, place), IsEmpty());
+  EXPECT_EQ(place, kNoPlace);
 }
 
 TEST_F(RuntimeTest, AWatchedTableIsConsumedFromItsFirstRow) {

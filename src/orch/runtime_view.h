@@ -9,7 +9,7 @@ namespace rondo {
 
 class RuntimeView {
  public:
-  explicit RuntimeView(const Runtime& runtime) : parts_(*runtime.parts_) {}
+  explicit RuntimeView(const Runtime& runtime) : runtime_(runtime), parts_(*runtime.parts_) {}
 
   const FactIndex& facts() const noexcept { return parts_.facts; }
   const Scheduler& scheduler() const noexcept { return *parts_.scheduler; }
@@ -19,8 +19,16 @@ class RuntimeView {
   /// Consumers by table, in the order of the tables' names.
   const std::map<std::string, Consumer*, std::less<>>& consumers() const noexcept { return parts_.consumers; }
 
+  /// See Runtime::Parts::expect_here.
+  void expect_here(std::string_view function) const { parts_.expect_here(function); }
+  /// See Runtime::ask_workers.
+  template <class Answer>
+  std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question) const {
+    return runtime_.ask_workers<Answer>(std::move(question));
+  }
+
   /// Adds an observer beside RuntimeOptions::observer. Call it before the first Orch is added; 'observer' outlives the runtime.
-  static void attach(Runtime& runtime, RuntimeObserver& observer) {
+  static void attach(Runtime& runtime, RuntimeEvents& observer) {
     RONDO_ASSERT(runtime.parts_->observers.tables() == 0);
     runtime.parts_->observers.add(observer);
   }
@@ -28,6 +36,7 @@ class RuntimeView {
   static void attach(Runtime& runtime, ExecutorTrouble& trouble) noexcept { runtime.parts_->executors->simulate(trouble); }
 
  private:
+  const Runtime& runtime_;
   const Runtime::Parts& parts_;
 };
 

@@ -13,6 +13,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/sched/mailbox.h"
 #include "sim/test_source.h"
+#include "sim/world_reactor.h"
 
 namespace rondo {
 namespace {
@@ -91,7 +92,7 @@ class Urgent {
   }
   void become_readable() {
     urgent_.left = 1;
-    world_.reactor().make_ready(kDescriptor);
+    sim::reactor_of(world_).make_ready(kDescriptor);
   }
   void watch() { EXPECT_TRUE(world_.reactor().watch(kDescriptor, Interest::Read, urgent_).ok()); }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "sim/test_source.h"
@@ -532,13 +533,13 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   // All of them are listed, page by page.
   std::vector<std::string> listed;
   std::optional<std::string> after;
-  for (std::vector<RejectedRow> page; !(page = runtime.rejected_rows("T", 100, after)).empty(); after = page.back().key) {
+  for (std::vector<RejectedRow> page; !(page = rejected_rows(runtime, "T", 100, after)).empty(); after = page.back().key) {
     EXPECT_LE(page.size(), 100U);
     for (const RejectedRow& row : page) listed.push_back(row.key);
   }
   EXPECT_EQ(listed.size(), limits::kRejectionsKept + 1);
   EXPECT_TRUE(std::ranges::is_sorted(listed));
-  EXPECT_THAT(runtime.rejected_rows("T", 1, "999").size(), 0U);
+  EXPECT_THAT(rejected_rows(runtime, "T", 1, "999").size(), 0U);
   reject(0);
   EXPECT_THAT(runtime.why("T", "0").chain.at(0).note, testing::HasSubstr("SET rejected: "));
   EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept + 1) << "a row that is rejected again is one row";

@@ -1,7 +1,6 @@
 // Facts across threads during random announcements and withdrawals: no wake-up is lost, whichever side provides or waits. The provider
 // announces and withdraws at random in its own turns. At the end every fact holds, and then every row must be done. A lost wake-up leaves
 // a row parked until the test's deadline. Also for the thread sanitizer.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>

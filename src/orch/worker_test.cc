@@ -1,9 +1,11 @@
 // Workers: Orchs on their own thread behave as at home. The tests with threads wait for events by condition, never by time. Those about
 // the order of messages between threads run the turns of both runtimes on one thread.
 #include "rondo/orch/worker.h"
+#include "orch/row_tap.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "orch/parked.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -90,7 +92,7 @@ class SteppedWorker : public RuntimeFixture, public testing::Test {
         },
         [](std::string_view) { return Outcome::done(); });
   }
-  std::size_t parked() { return worker.runtime().parked_rows("ROUTE", 100).size(); }
+  std::size_t parked() { return parked_rows(worker.runtime(), "ROUTE", 100).size(); }
 
   sim::World worker_world{2};
   Worker worker{runtime, {.name = "test", .clock = &worker_world.clock(), .reactor = &worker_world.reactor()}};
@@ -298,15 +300,15 @@ TEST_F(SteppedWorker, ProviderThatGoesHoldsNothingAndItsSuccessorIsAsked) {
       [](std::string_view) { return Outcome::done(); });
   set("NEEDS", "1");
   settle();
-  EXPECT_EQ(worker.runtime().parked_rows("NEEDS", 9).size(), 0U);
+  EXPECT_EQ(parked_rows(worker.runtime(), "NEEDS", 9).size(), 0U);
   provider.reset();
   set("NEEDS", "1");
   settle();
-  EXPECT_EQ(worker.runtime().parked_rows("NEEDS", 9).size(), 1U);
+  EXPECT_EQ(parked_rows(worker.runtime(), "NEEDS", 9).size(), 1U);
   OpenOrch successor(runtime, "successor");
   successor.provide(kPort, [](std::string_view) { return true; });
   settle();
-  EXPECT_EQ(worker.runtime().parked_rows("NEEDS", 9).size(), 0U);
+  EXPECT_EQ(parked_rows(worker.runtime(), "NEEDS", 9).size(), 0U);
 }
 
 TEST_F(SteppedWorker, ObserversAreToldAcrossThreadsAndAnEndIsNeverLost) {
@@ -372,8 +374,8 @@ TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
   EXPECT_EQ(why.chain[1].table, "GROUP");
   EXPECT_THAT(why.chain[1].note,
               testing::AllOf(HasSubstr("no Orch provides facts of the kind 'neighbor'"), HasSubstr("no neighbor 10.1.1.1")));
-  EXPECT_EQ(runtime.parked_rows("ROUTE", 9).size(), 1U);
-  EXPECT_EQ(runtime.parked_facts(9).size(), 2U);
+  EXPECT_EQ(parked_rows(runtime, "ROUTE", 9).size(), 1U);
+  EXPECT_EQ(parked_facts(runtime, 9).size(), 2U);
   EXPECT_EQ(stats("ROUTE").parked, 1U);
 }
 

@@ -11,6 +11,8 @@
 #include <set>
 #include <thread>
 
+#include "orch/parked.h"
+#include "orch/row_tap.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/orch/worker.h"
@@ -425,7 +427,7 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
       done);
   ASSERT_TRUE(worker.start().ok());
   set("T", "waits");
-  run_until([&] { return home->parked_rows("T", 1).size() == 1; });
+  run_until([&] { return parked_rows(*home, "T", 1).size() == 1; });
   // On a loaded machine the worker may not get its CPU in time for one question.
   run_until([&] {
     const auto chain = home->why("T", "waits").chain;
@@ -441,10 +443,10 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
   EXPECT_THAT(home->why("T", "waits").chain.at(0).note, HasSubstr("worker 'asked' is busy"));
   EXPECT_EQ(home->row_state("T", "waits").state, WhyLink::State::Unknown) << "and not done";
   EXPECT_GT(worker.stats().unanswered, before);
-  EXPECT_TRUE(home->parked_rows("T", 1).empty());
+  EXPECT_TRUE(parked_rows(*home, "T", 1).empty());
   go.count_down();
   worker.stop();
-  EXPECT_EQ(home->parked_rows("T", 1).size(), 1U);
+  EXPECT_EQ(parked_rows(*home, "T", 1).size(), 1U);
 }
 
 TEST_F(WorkerThreads, WhyAsksABusyWorkerOnce) {
@@ -466,7 +468,7 @@ TEST_F(WorkerThreads, WhyAsksABusyWorkerOnce) {
   ASSERT_TRUE(worker.start().ok());
   set("HOME", "k");
   set("T", "stands still");
-  run_until([&] { return entered.try_wait() && home->parked_rows("HOME", 1).size() == 1; });
+  run_until([&] { return entered.try_wait() && parked_rows(*home, "HOME", 1).size() == 1; });
   const std::uint64_t before = worker.stats().unanswered;
   EXPECT_EQ(home->why("HOME", "k").chain.at(0).missing, many.size());
   EXPECT_EQ(worker.stats().unanswered, before + 1) << "and not for each of the facts";

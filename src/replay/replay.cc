@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 #include <vector>
+#include "replay/limits.h"
 
 #include "journal/recorder.h"
 #include "journal/sink.h"
@@ -492,7 +493,7 @@ RuntimeOptions Replay::runtime_options() {
   };
   impl.journal = new JournalRecorder(std::make_unique<Impl::Comparison>(impl), impl.clock);
   options.observer.reset(impl.journal);
-  options.replayed = {.turns = &impl, .executors = &impl};
+  options.replayed = &impl.replayed;
   return options;
 }
 

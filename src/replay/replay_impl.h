@@ -11,13 +11,18 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/order_records.h"
+#include "dataplane/recorded_restart.h"
 #include "journal/recorder.h"
+#include "orch/replayed_run.h"
 #include "replay/record_reader.h"
 #include "replay/seams.h"
 #include "replay/stand_in.h"
 #include "rondo/replay/replay.h"
 #include "rondo/sched/scheduler.h"
-#include "rondo/sched/sim_reactor.h"
+#include "sched/executor_host.h"
+#include "sched/sim_reactor.h"
+#include "sched/turn_overrides.h"
 
 namespace rondo::replay {
 
@@ -29,6 +34,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
 
   // --- The comparison.
 
+  const ReplayedRun replayed{.turns = this, .executors = this};
   bool over() const noexcept { return different || ended; }
   class Comparison;
   void compare(std::string_view came);

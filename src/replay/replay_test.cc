@@ -2,6 +2,8 @@
 // an outside source that settles tickets. Random runs are recorded and replayed. A run whose Orch decides differently is reported as
 // different.
 #include "rondo/replay/replay.h"
+#include "orch/row_tap.h"
+#include "sched/sim_reactor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,8 +22,8 @@
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
+#include "sim/sim_store.h"
 
 namespace rondo::replay {
 namespace {

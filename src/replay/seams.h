@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/recorded_restart.h"
 #include "journal/record.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/dataplane/recorded_restart.h"
 #include "rondo/store/store.h"
 
 namespace rondo::replay {

@@ -1,7 +1,7 @@
 // Goal: a replay is equal, whichever way a program writes into tables: by an Orch's Table or Orch::write, by posted functions, or by
 // main() before the first turn. A write that a store refused in the run is refused again. Method: a run with a table that is sometimes
 // full, replayed by a program that has only the Orchs.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>

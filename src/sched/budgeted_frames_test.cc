@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rondo/base/limits.h"
+#include "sched/wait_bound.h"
 #include "sim/test_source.h"
 
 namespace rondo {

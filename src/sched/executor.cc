@@ -3,7 +3,7 @@
 //
 // On a loaded machine a thread may be descheduled for milliseconds, and a turn must never wait for it. So batches pass through lock-free
 // rings. The scheduler's thread allocates and frees all memory of a batch, because the allocator has locks too.
-#include "rondo/sched/executor_core.h"
+#include "rondo/sched/executor.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,21 +13,62 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include "sched/limits.h"
 
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
+#include "rondo/sched/source.h"
 #include "sched/executor_host.h"
 #include "sched/executor_lanes.h"
+#include "sched/executor_tap.h"
+#include "sched/executor_texts.h"
 #include "sched/ring.h"
 
-namespace rondo::executor {
+namespace rondo {
 
-Lot::~Lot() = default;
-Batch::~Batch() = default;
+namespace executor {
+
+void append_status(const Status& status, std::string& to) {
+  const auto code = static_cast<unsigned char>(status.code());
+  to.push_back(static_cast<char>(code));
+  if (status.ok()) return;
+  const auto origin = static_cast<std::int32_t>(status.origin_errno());
+  const auto length = static_cast<std::uint32_t>(status.message().size());
+  to.append(reinterpret_cast<const char*>(&origin), sizeof origin);
+  to.append(reinterpret_cast<const char*>(&length), sizeof length);
+  to.append(status.message());
+}
+
+bool take_status(std::string_view& from, Status& status) {
+  if (from.empty()) return false;
+  const auto code = static_cast<unsigned char>(from.front());
+  from.remove_prefix(1);
+  if (code > static_cast<unsigned char>(StatusCode::Internal)) return false;
+  status = {};
+  if (static_cast<StatusCode>(code) == StatusCode::Ok) return true;
+  std::int32_t origin = 0;
+  std::uint32_t length = 0;
+  if (from.size() < sizeof origin + sizeof length) return false;
+  std::memcpy(&origin, from.data(), sizeof origin);
+  std::memcpy(&length, from.data() + sizeof origin, sizeof length);
+  from.remove_prefix(sizeof origin + sizeof length);
+  if (from.size() < length) return false;
+  status = Status{static_cast<StatusCode>(code), std::string{from.substr(0, length)}, origin};
+  from.remove_prefix(length);
+  return true;
+}
+
+}  // namespace executor
 
 namespace {
+
+using executor::Batch;
+using executor::LaneChoice;
+using executor::LaneQueue;
+using executor::Lot;
+using executor::Share;
 
 /// Maximum number of answers between two readings of the clock.
 constexpr std::uint32_t kStep = 16;
@@ -62,41 +103,11 @@ struct Simulated {
 
 }  // namespace
 
-void append_status(const Status& status, std::string& to) {
-  const auto code = static_cast<unsigned char>(status.code());
-  to.push_back(static_cast<char>(code));
-  if (status.ok()) return;
-  const auto origin = static_cast<std::int32_t>(status.origin_errno());
-  const auto length = static_cast<std::uint32_t>(status.message().size());
-  to.append(reinterpret_cast<const char*>(&origin), sizeof origin);
-  to.append(reinterpret_cast<const char*>(&length), sizeof length);
-  to.append(status.message());
-}
-
-bool take_status(std::string_view& from, Status& status) {
-  if (from.empty()) return false;
-  const auto code = static_cast<unsigned char>(from.front());
-  from.remove_prefix(1);
-  if (code > static_cast<unsigned char>(StatusCode::Internal)) return false;
-  status = {};
-  if (static_cast<StatusCode>(code) == StatusCode::Ok) return true;
-  std::int32_t origin = 0;
-  std::uint32_t length = 0;
-  if (from.size() < sizeof origin + sizeof length) return false;
-  std::memcpy(&origin, from.data(), sizeof origin);
-  std::memcpy(&length, from.data() + sizeof origin, sizeof length);
-  from.remove_prefix(sizeof origin + sizeof length);
-  if (from.size() < length) return false;
-  status = Status{static_cast<StatusCode>(code), std::string{from.substr(0, length)}, origin};
-  from.remove_prefix(length);
-  return true;
-}
-
-struct Core::Impl final : public Source {
-  Impl(Scheduler& its_scheduler, ExecutorOptions given, Typed& its_typed, bool uses_host)
+struct ExecutorBase::Impl final : public Source {
+  Impl(Scheduler& its_scheduler, ExecutorOptions given, ExecutorTap* its_tap)
       : Source(given.name, given.priority),
         home(its_scheduler),
-        typed(its_typed),
+        tap(its_tap),
         clock(its_scheduler.clock()),
         options(std::move(given)),
         lanes(options.lanes.size()),
@@ -110,9 +121,13 @@ struct Core::Impl final : public Source {
                         " are possible"));
     RONDO_EXPECT(std::ranges::all_of(options.lanes, [](unsigned share) { return share >= 1; }),
                  called("with a lane that may have 0 batches in a row"));
-    if (uses_host && home.executor_host() != nullptr) connections = home.executor_host()->connections();
+    if (tap == nullptr && home.executor_host() != nullptr) connections = home.executor_host()->connections();
   }
-  ~Impl() override {
+  ~Impl() override { stop(); }
+
+  /// Before the functions of the executor's type end. Has an effect once.
+  void stop() {
+    if (std::exchange(is_stopped, true)) return;
     if (!workers.empty()) home.expect_same_process("the end of the executor '" + options.name + "'");
     for (Worker& worker : workers) {
       worker.thread.request_stop();
@@ -125,12 +140,13 @@ struct Core::Impl final : public Source {
     if (connections.trouble != nullptr) connections.trouble->left(*this);
   }
 
-  void start() {
-    is_replayed = typed.is_replayed();
-    is_recorded = typed.is_recorded();
+  void start(std::unique_ptr<Operations> its_kind) {
+    kind = std::move(its_kind);
+    is_replayed = tap != nullptr ? tap->is_replayed() : connections.records != nullptr;
+    is_recorded = tap != nullptr ? tap->is_recorded() : kind->has_codec() && connections.journal != nullptr;
     home.add(*this);
     is_started = true;
-    typed.attach(*this);
+    if (tap != nullptr && is_replayed) tap->attach(*this);
     if (connections.records != nullptr) connections.records->joined(options.name, *this);
     if (connections.trouble != nullptr) connections.trouble->joined(*this);
     if (is_replayed) return;
@@ -167,7 +183,7 @@ struct Core::Impl final : public Source {
     if (connections.trouble != nullptr) applied = std::min(applied, connections.trouble->applied_at_end(operations));
     for (const BatchPtr& batch : left) {
       const std::size_t count = std::min(batch->size, applied);
-      if (count > 0) typed.apply(*batch, 0, count);
+      if (count > 0) batch->operations->apply(0, count);
       applied -= count;
     }
   }
@@ -180,7 +196,7 @@ struct Core::Impl final : public Source {
   void submit(std::size_t lane, std::shared_ptr<Lot> lot) {
     RONDO_EXPECT(lane < lanes.size(), called("to submit to lane " + std::to_string(lane) + " of " + std::to_string(lanes.size())));
     RONDO_EXPECT(home.is_here(), called("to submit on a thread that is not its scheduler's; use Runtime::post"));
-    if (is_recorded) typed.record_submitted(lane, *lot);  // First: if the codec throws, nothing has been submitted.
+    if (is_recorded) record_submitted(lane, *lot->operations);  // First: if the codec throws, nothing has been submitted.
     lot->submitted = clock.now();
     in_flight += lot->size;
     if (!full && in_flight >= options.operations_max) {
@@ -195,17 +211,23 @@ struct Core::Impl final : public Source {
   bool has_room() const noexcept { return in_flight < options.operations_max && target_has_room; }
 
   BatchPtr take_batch(std::size_t lane, std::size_t max) {
-    BatchPtr batch = typed.make_batch();
+    BatchPtr batch = make_batch(lane);
+    lanes[lane].take(*batch, max);
+    return batch;
+  }
+
+  BatchPtr make_batch(std::size_t lane) const {
+    auto batch = std::make_unique<Batch>();
+    batch->operations = kind->make();
     batch->lane = lane;
-    lanes[lane].take(typed, *batch, max);
     return batch;
   }
 
   void apply(Batch& batch) {
     const Instant start = clock.now();
-    typed.apply(batch, 0, batch.size);
+    batch.operations->apply(0, batch.size);
     batch.busy = clock.now() - start;
-    batch.failed = typed.failures_of(batch);
+    batch.failed = batch.operations->failures();
   }
 
   void hand_over() {
@@ -246,21 +268,66 @@ struct Core::Impl final : public Source {
   }
 
   void came_back(BatchPtr batch) {
-    if (is_recorded) typed.record_answered(*batch);
+    if (is_recorded) record_answered(*batch);
     answers.push_back(std::move(batch));
+  }
+
+  void record_submitted(std::size_t lane, Operations& operations) {
+    if (tap != nullptr) return tap->submitted(lane, operations);
+    executor::Texts texts;
+    for (std::size_t i = 0; i < operations.size(); ++i) texts.add([&](std::string& to) { operations.encode_order(i, to); });
+    connections.journal->ordered(options.name, lane, texts);
+  }
+
+  void record_answered(const Batch& batch) {
+    if (tap != nullptr) return tap->answered(batch.lane, *batch.operations);
+    executor::Texts texts;
+    for (std::size_t i = 0; i < batch.size; ++i) {
+      texts.add([&](std::string& to) {
+        executor::append_status(batch.operations->status(i), to);
+        batch.operations->encode_answer(i, to);
+      });
+    }
+    connections.journal->order_answers(options.name, batch.lane, batch.first, texts);
+  }
+
+  /// Value for 'first': the batch has the oldest operations of its lane.
+  static constexpr std::uint64_t kOldest = UINT64_MAX;
+
+  /// The next recorded batch whose answers are due: its lane, the number of its first operation (Batch::first) or kOldest, and the number
+  /// of its operations. False if none is due yet.
+  bool next_answered(std::size_t& lane, std::uint64_t& first, std::size_t& count) {
+    if (tap != nullptr) {
+      first = kOldest;
+      return tap->next(lane, count);
+    }
+    if (!kind->has_codec() || !connections.records->next(options.name, lane, first, recorded)) return false;
+    count = recorded.size();
+    return true;
+  }
+
+  /// Writes the recorded answers of that batch into 'batch', which has fewer operations if this run submitted fewer.
+  void fill_in(Batch& batch) {
+    Operations& operations = *batch.operations;
+    if (tap != nullptr) return tap->answer(operations);
+    for (std::size_t i = 0; i < batch.size; ++i) {
+      std::string_view bytes = recorded[i];
+      if (executor::take_status(bytes, operations.status(i)) && operations.decode_answer(i, bytes)) continue;
+      return connections.records->refuse("an answer that the codec cannot read");
+    }
   }
 
   void take_recorded_answers() {
     std::size_t lane = 0;
     std::uint64_t first = 0;
     std::size_t count = 0;
-    while (typed.next_answered(lane, first, count)) {
+    while (next_answered(lane, first, count)) {
       if (lane >= lanes.size()) return;
       BatchPtr batch = take_recorded(lane, first, count);
       // This run submitted fewer operations than the recorded one. The comparison of the two runs reports it.
-      typed.fill(*batch);
+      fill_in(*batch);
       if (batch->size == 0) return;
-      batch->failed = typed.failures_of(*batch);
+      batch->failed = batch->operations->failures();
       came_back(std::move(batch));
     }
   }
@@ -269,14 +336,13 @@ struct Core::Impl final : public Source {
   /// the replay does not know their batches until they are answered.
   BatchPtr take_recorded(std::size_t lane, std::uint64_t first, std::size_t count) {
     LaneQueue& queue = lanes[lane];
-    if (first == Typed::kOldest) return take_batch(lane, count);
+    if (first == kOldest) return take_batch(lane, count);
     while (queue.next() < first && !queue.empty()) {
       const std::pair number{lane, queue.next()};
       overtaken.emplace(number, take_batch(lane, 1));
     }
     if (queue.next() <= first) return take_batch(lane, queue.next() == first ? count : 0);
-    BatchPtr batch = typed.make_batch();
-    batch->lane = lane;
+    BatchPtr batch = make_batch(lane);
     batch->first = first;
     for (auto next = overtaken.find({lane, first}); batch->size < count && next != overtaken.end();
          next = overtaken.find({lane, first + batch->size})) {
@@ -288,7 +354,7 @@ struct Core::Impl final : public Source {
 
   /// Moves all operations of 'from' to the end of 'to'.
   void join(Batch& to, Batch& from) {
-    typed.join(to, from);
+    to.operations->take(*from.operations, 0, from.size, to.size + from.size);
     to.size += from.size;
     for (Share& share : from.shares) {
       if (to.shares.empty() || to.shares.back().lot != share.lot) {
@@ -325,7 +391,7 @@ struct Core::Impl final : public Source {
     report_room(had_room);
     hand_over();  // Hands over what the answers' callbacks submitted.
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
-    if (is_replayed) turn.backlog = typed.recorded_backlog();
+    if (is_replayed) turn.backlog = tap != nullptr ? tap->backlog() : connections.records->backlog();
     return turn;
   }
 
@@ -401,11 +467,11 @@ struct Core::Impl final : public Source {
       }
       const bool fails = !failure.status.ok();
       const std::size_t count = next - first - (fails && !failure.is_applied ? 1U : 0U);
-      if (count > 0) typed.apply(batch, first, count);
-      if (fails) typed.set_status(batch, next - 1, std::move(failure.status));
+      if (count > 0) batch.operations->apply(first, count);
+      if (fails) batch.operations->status(next - 1) = std::move(failure.status);
       first = next;
     }
-    batch.failed = typed.failures_of(batch);
+    batch.failed = batch.operations->failures();
   }
 
   // Delivers up to 'max' operations of the oldest batch; returns how many.
@@ -436,7 +502,7 @@ struct Core::Impl final : public Source {
       answers.pop_front();
       delivered_shares = delivered = 0;
     }
-    typed.deliver(*lot, batch, first, count);
+    lot->operations->deliver(*batch.operations, first, count);
     return static_cast<std::uint32_t>(std::max<std::size_t>(count, 1));
   }
 
@@ -463,11 +529,13 @@ struct Core::Impl final : public Source {
   }
 
   Scheduler& home;
-  Typed& typed;
+  ExecutorTap* const tap;            // Null: the host has the journal and the replay.
+  std::unique_ptr<Operations> kind;  // Empty; makes the batches.
   const Clock& clock;
   const ExecutorOptions options;
   ExecutorHost::Connections connections;
   bool is_started = false;
+  bool is_stopped = false;
   bool is_replayed = false;
   bool is_recorded = false;
 
@@ -476,6 +544,7 @@ struct Core::Impl final : public Source {
   LaneChoice choice;  // Used where no thread chooses.
   std::deque<BatchPtr> answers;
   std::vector<Simulated> simulated;                                     // One for each thread that the simulated target models.
+  std::vector<std::string_view> recorded;                               // For a replay: the answers found by next_answered().
   std::map<std::pair<std::size_t, std::uint64_t>, BatchPtr> overtaken;  // For a replay, by lane and number: one operation each.
   std::size_t delivered_shares = 0;                                     // Shares of answers.front() that were delivered.
   std::size_t delivered = 0;
@@ -488,36 +557,31 @@ struct Core::Impl final : public Source {
   std::deque<Worker> workers;
 };
 
-Core::Core(Scheduler& scheduler, ExecutorOptions options, Typed& typed, bool uses_host)
-    : impl_(std::make_unique<Impl>(scheduler, std::move(options), typed, uses_host)) {}
-Core::~Core() = default;
+ExecutorBase::ExecutorBase(Scheduler& scheduler, ExecutorOptions options, ExecutorTap* tap)
+    : impl_(std::make_unique<Impl>(scheduler, std::move(options), tap)) {}
+ExecutorBase::~ExecutorBase() = default;
+ExecutorBase::Operations::~Operations() = default;
 
-void Core::start() { impl_->start(); }
+void ExecutorBase::start(std::unique_ptr<Operations> kind) { impl_->start(std::move(kind)); }
+void ExecutorBase::end() { impl_->stop(); }
 
-Status Core::pin(std::span<const unsigned> cpus) {
+Status ExecutorBase::pin(std::span<const unsigned> cpus) {
   for (Worker& worker : impl_->workers) {
     if (Status pinned = pin_thread(worker.thread.native_handle(), cpus); !pinned.ok()) return pinned;
   }
   return {};
 }
 
-void Core::submit(std::size_t lane, std::shared_ptr<Lot> lot) { impl_->submit(lane, std::move(lot)); }
-bool Core::has_room() const noexcept { return impl_->has_room(); }
-void Core::on_room(std::function<void()> wake) { impl_->listeners.push_back(std::move(wake)); }
-std::size_t Core::in_flight() const noexcept { return impl_->in_flight; }
-const ExecutorStats& Core::stats() const noexcept { return impl_->stats; }
-const ExecutorOptions& Core::options() const noexcept { return impl_->options; }
-
-bool Core::has_journal() const noexcept { return impl_->connections.journal != nullptr; }
-void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->connections.journal->ordered(impl_->options.name, lane, orders); }
-void Core::record_answers(std::size_t lane, std::uint64_t first, const Texts& answers) {
-  impl_->connections.journal->order_answers(impl_->options.name, lane, first, answers);
+void ExecutorBase::submit(std::size_t lane, std::unique_ptr<Operations> operations) {
+  auto lot = std::make_shared<Lot>();
+  lot->size = operations->size();
+  lot->operations = std::move(operations);
+  impl_->submit(lane, std::move(lot));
 }
-bool Core::is_replayed() const noexcept { return impl_->connections.records != nullptr; }
-bool Core::next_recorded(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) {
-  return impl_->connections.records->next(impl_->options.name, lane, first, answers);
-}
-Backlog Core::recorded_backlog() { return impl_->connections.records->backlog(); }
-void Core::refuse_recorded(std::string_view why) { impl_->connections.records->refuse(why); }
+bool ExecutorBase::has_room() const noexcept { return impl_->has_room(); }
+void ExecutorBase::on_room(std::function<void()> wake) { impl_->listeners.push_back(std::move(wake)); }
+std::size_t ExecutorBase::in_flight() const noexcept { return impl_->in_flight; }
+const ExecutorStats& ExecutorBase::stats() const noexcept { return impl_->stats; }
+const ExecutorOptions& ExecutorBase::options() const noexcept { return impl_->options; }
 
-}  // namespace rondo::executor
+}  // namespace rondo

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "rondo/base/time.h"
-#include "rondo/sched/executor_core.h"
 #include "rondo/sched/source.h"
+#include "sched/executor_texts.h"
 
 namespace rondo {
 

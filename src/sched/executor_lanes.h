@@ -1,5 +1,5 @@
-// LaneQueue and LaneChoice: the submissions of one lane, divided into batches, and the choice of the next batch's lane. One thread uses
-// each.
+// Lot and Batch, the operations of one submission and those of one apply(); LaneQueue and LaneChoice: the submissions of one lane, divided
+// into batches, and the choice of the next batch's lane. One thread uses each.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,36 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/sched/executor_core.h"
+#include "rondo/base/time.h"
+#include "sched/executor_tap.h"
 
 namespace rondo::executor {
+
+/// The operations of one submit().
+struct Lot {
+  std::unique_ptr<Operations> operations;
+  Instant submitted;
+  std::size_t size = 0;
+  std::size_t taken = 0;  // Operations that were moved into batches.
+};
+
+/// The part of a batch that belongs to one lot.
+struct Share {
+  std::size_t count = 0;
+  bool is_last = false;  // The lot ends with this share.
+  std::shared_ptr<Lot> lot;
+};
+
+/// The operations of one apply(), from one or more lots.
+struct Batch {
+  std::unique_ptr<Operations> operations;
+  std::size_t size = 0;
+  std::vector<Share> shares;
+  std::size_t lane = 0;
+  std::uint64_t first = 0;  // The number of its first operation in its lane, counted from 0; the others follow it.
+  std::uint64_t failed = 0;
+  Duration busy{0};
+};
 
 /// Submissions in order.
 class LaneQueue {
@@ -29,14 +56,14 @@ class LaneQueue {
   std::uint64_t next() const noexcept { return taken_; }
 
   /// Fills 'batch' with up to 'max' operations, oldest first.
-  void take(const Typed& typed, Batch& batch, std::size_t max) {
+  void take(Batch& batch, std::size_t max) {
     batch.first = taken_;
     batch.shares.reserve(std::min(max, waiting_.size()));
     while (!waiting_.empty() && batch.size < max) {
       std::shared_ptr<Lot>& front = waiting_.front();
       const std::size_t left = front->size - front->taken;
       const std::size_t count = std::min(left, max - batch.size);
-      typed.move(*front, count, batch, std::min(max, batch.size + left_));
+      batch.operations->take(*front->operations, front->taken, count, std::min(max, batch.size + left_));
       front->taken += count;
       batch.size += count;
       left_ -= count;

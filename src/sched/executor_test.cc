@@ -2,9 +2,11 @@
 // the end follows its options. Method: a target that records, can block and throws; both modes where the rule does not depend on one. The
 // Programmer's test covers one thread with two lanes (src/dataplane/programmer_test.cc).
 #include "rondo/sched/executor.h"
+#include "sched/executor_texts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "sched/limits.h"
 
 #include <condition_variable>
 #include <mutex>

@@ -10,6 +10,7 @@
 #include "rondo/base/limits.h"
 #include "sched/frames.h"
 #include "sched/ready_set.h"
+#include "sched/wait_bound.h"
 
 namespace rondo {
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <utility>
+#include "sched/turn_observer.h"
 
 #include "base/pause.h"
 #include "rondo/base/assert.h"

@@ -12,7 +12,9 @@
 
 #include "rondo/base/limits.h"
 #include "rondo/sched/mailbox.h"
+#include "sched/limits.h"
 #include "sim/test_source.h"
+#include "sim/world_reactor.h"
 
 namespace rondo {
 namespace {
@@ -100,7 +102,7 @@ TEST(Quarantine, TheCallbackMayDestroyTheSource) {
       return failure(StatusCode::DataLoss, "truncated");
     };
     bad->on_run = [] { throw std::runtime_error("broken"); };
-    simulation.world.reactor().make_error(3);
+    sim::reactor_of(simulation.world).make_error(3);
     simulation.scheduler.run_until_idle();
     EXPECT_EQ(bad, nullptr);
     EXPECT_EQ(simulation.scheduler.stats().quarantined, 1U);
@@ -126,7 +128,7 @@ TEST(Quarantine, ADescriptorInErrorIsForgivenWhenCollectMakesSomethingOfIt) {
   WorkSource& source = simulation.add("monitor", 5);
   ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, source).ok());
   source.on_collect = []() -> Result<Backlog> { return Backlog::More; };
-  simulation.world.reactor().make_error(3);
+  sim::reactor_of(simulation.world).make_error(3);
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
   EXPECT_TRUE(source.quarantine().ok());
 }
@@ -136,10 +138,10 @@ TEST(Quarantine, ADescriptorInErrorIsForgivenWhenCollectTookTheErrorAway) {
   WorkSource& source = simulation.add("datagrams", 5);
   ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, source).ok());
   source.on_collect = [&]() -> Result<Backlog> {
-    simulation.world.reactor().clear_error(3);  // Reading a pending socket error has the same effect.
+    sim::reactor_of(simulation.world).clear_error(3);  // Reading a pending socket error has the same effect.
     return Backlog::Empty;
   };
-  simulation.world.reactor().make_error(3);
+  sim::reactor_of(simulation.world).make_error(3);
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 0U);
   EXPECT_TRUE(source.quarantine().ok());
 }
@@ -152,7 +154,7 @@ TEST(Quarantine, ADescriptorInErrorIsForgivenWhenCollectUnwatchesIt) {
     simulation.world.reactor().unwatch(3);
     return Backlog::Empty;
   };
-  simulation.world.reactor().make_error(3);
+  sim::reactor_of(simulation.world).make_error(3);
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 0U);
   EXPECT_TRUE(source.quarantine().ok());
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "sched/wait_bound.h"
 #include "sim/test_source.h"
 
 namespace rondo {

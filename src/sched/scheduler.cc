@@ -3,6 +3,9 @@
 #include "rondo/sched/scheduler.h"
 
 #include <unistd.h>
+#include "sched/limits.h"
+#include "sched/turn_observer.h"
+#include "sched/turn_overrides.h"
 
 #include <algorithm>
 #include <bit>

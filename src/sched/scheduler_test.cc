@@ -1,5 +1,7 @@
 // The scheduler's contract in a simulated world: exact readiness, priorities, bounded gathering, safe changes inside turns.
 #include "rondo/sched/scheduler.h"
+#include "sched/limits.h"
+#include "sim/world_reactor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,7 +89,7 @@ TEST(Scheduler, DescriptorsAreCollectedBeforeTheTurn) {
     source.left = 4;
     return Backlog::More;
   };
-  simulation.world.reactor().make_ready(3);
+  sim::reactor_of(simulation.world).make_ready(3);
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
   EXPECT_EQ(source.collects, 1U);
   EXPECT_EQ(source.stats().items, 4U);
@@ -97,7 +99,7 @@ TEST(Scheduler, ADescriptorThatBroughtNothingGivesNoTurn) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);
   ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, source).ok());
-  simulation.world.reactor().make_ready(3);
+  sim::reactor_of(simulation.world).make_ready(3);
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 0U);
   EXPECT_EQ(source.collects, 1U);
 }
@@ -116,7 +118,7 @@ TEST(Scheduler, AHighPriorityArrivalWaitsAtMostOneLowTurnWhenTurnsAreLong) {
     simulation.world.clock().advance(limits::kPollAfter + 1ns);
     if (low_turns_since_arrival >= 0) worst = std::max(worst, ++low_turns_since_arrival);
     if (++low_turns % 7 == 0) {
-      simulation.world.reactor().make_ready(3);
+      sim::reactor_of(simulation.world).make_ready(3);
       low_turns_since_arrival = 0;
     }
   };
@@ -134,9 +136,9 @@ TEST(Scheduler, AHighPriorityArrivalWaitsAtMostOneLowTurnWhenTurnsAreLong) {
 TEST(Scheduler, ShortTurnsShareALookAtTheReactorAndNeverMoreThanTheLimit) {
   Simulation simulation(StrictPriority{.batch = 1});
   simulation.add("busy", 5, 10'000);
-  const std::uint64_t before = simulation.world.reactor().polls();
+  const std::uint64_t before = sim::reactor_of(simulation.world).polls();
   simulation.scheduler.run_until_idle();
-  const std::uint64_t polls = simulation.world.reactor().polls() - before;
+  const std::uint64_t polls = sim::reactor_of(simulation.world).polls() - before;
   EXPECT_GE(polls, 10'000 / limits::kTurnsWithoutPoll);
   EXPECT_LE(polls, 10'000 / limits::kTurnsWithoutPoll + 3);
   EXPECT_GE(simulation.scheduler.stats().due_polls, 10'000 / limits::kTurnsWithoutPoll);
@@ -146,18 +148,19 @@ TEST(Scheduler, ShortTurnsGoOnForOnePeriodWithoutALookAtTheReactor) {
   Simulation simulation(StrictPriority{.batch = 1});
   WorkSource& busy = simulation.add("busy", 5, 10'000);
   Instant looked = simulation.world.now();
-  std::uint64_t polls = simulation.world.reactor().polls();
+  std::uint64_t polls = sim::reactor_of(simulation.world).polls();
   Duration longest{0};
   busy.on_run = [&] {
-    if (simulation.world.reactor().polls() != polls) looked = simulation.world.now();
-    polls = simulation.world.reactor().polls();
+    if (sim::reactor_of(simulation.world).polls() != polls) looked = simulation.world.now();
+    polls = sim::reactor_of(simulation.world).polls();
     longest = std::max(longest, simulation.world.now() - looked);
     simulation.world.clock().advance(1us);
   };
   const std::uint64_t before = polls;
   simulation.scheduler.run_until_idle();
   EXPECT_LT(longest, limits::kPollPeriod) << "a turn began so long after the last look";
-  EXPECT_LE(simulation.world.reactor().polls() - before, 10'000 / (limits::kPollPeriod / 1us) + 3) << "it was looked at before it was due";
+  EXPECT_LE(sim::reactor_of(simulation.world).polls() - before, 10'000 / (limits::kPollPeriod / 1us) + 3)
+      << "it was looked at before it was due";
 }
 
 TEST(Scheduler, AHighPriorityArrivalWaitsAtMostTheLimitOfShortTurns) {
@@ -169,7 +172,7 @@ TEST(Scheduler, AHighPriorityArrivalWaitsAtMostTheLimitOfShortTurns) {
   std::uint32_t waited = 0;
   std::uint32_t worst = 0;
   route.on_run = [&] {
-    if (route.left == 151) simulation.world.reactor().make_ready(3);
+    if (route.left == 151) sim::reactor_of(simulation.world).make_ready(3);
     if (route.left <= 150 && port.stats().turns == 0) worst = ++waited;
   };
   simulation.scheduler.run_until_idle();
@@ -183,12 +186,12 @@ TEST(Scheduler, MoreDescriptorsThanOneReportHoldsAreAllSeenBeforeTheNextTurn) {
     WorkSource& source = simulation.add("low", 5);
     source.on_collect = []() -> Result<Backlog> { return Backlog::More; };
     ASSERT_TRUE(simulation.world.reactor().watch(fd, Interest::Read, source).ok());
-    simulation.world.reactor().make_ready(fd);
+    sim::reactor_of(simulation.world).make_ready(fd);
   }
   WorkSource& urgent = simulation.add("urgent", 60);
   urgent.on_collect = []() -> Result<Backlog> { return Backlog::More; };
   ASSERT_TRUE(simulation.world.reactor().watch(5000, Interest::Read, urgent).ok());
-  simulation.world.reactor().make_ready(5000);  // The last of the kernel's list.
+  sim::reactor_of(simulation.world).make_ready(5000);  // The last of the kernel's list.
   simulation.scheduler.turn();
   EXPECT_EQ(simulation.order, "urgent");
 }
@@ -391,7 +394,7 @@ TEST(Scheduler, ATurnMayDestroyOtherSourcesReadyOrIdleOrWithEventsUnderWay) {
   ASSERT_TRUE(simulation.world.reactor().watch(4, Interest::Read, *idle).ok());
   WorkSource& killer = simulation.add("killer", 50, 1);
   killer.on_run = [&] {
-    simulation.world.reactor().make_ready(4);
+    sim::reactor_of(simulation.world).make_ready(4);
     woken->wake_from_any_thread();
     ready.reset();
     idle.reset();
@@ -411,8 +414,8 @@ TEST(Scheduler, ACollectMayDestroyASourceThatIsReportedAfterIt) {
   };
   ASSERT_TRUE(simulation.world.reactor().watch(1, Interest::Read, killer).ok());
   ASSERT_TRUE(simulation.world.reactor().watch(2, Interest::Read, *victim).ok());
-  simulation.world.reactor().make_ready(1);
-  simulation.world.reactor().make_ready(2);
+  sim::reactor_of(simulation.world).make_ready(1);
+  sim::reactor_of(simulation.world).make_ready(2);
   EXPECT_FALSE(simulation.scheduler.turn());
   EXPECT_EQ(victim, nullptr);
 }
@@ -428,8 +431,8 @@ TEST(Scheduler, ACollectMayReplaceADescriptorThatIsReportedAfterIt) {
     EXPECT_TRUE(simulation.world.reactor().watch(2, Interest::Read, second).ok());  // A new descriptor with the old number.
     return Backlog::Empty;
   };
-  simulation.world.reactor().make_ready(1);
-  simulation.world.reactor().make_error(2);
+  sim::reactor_of(simulation.world).make_ready(1);
+  sim::reactor_of(simulation.world).make_error(2);
   simulation.scheduler.turn();
   EXPECT_EQ(second.collects, 0U);
   EXPECT_TRUE(second.quarantine().ok());
@@ -556,9 +559,9 @@ TEST(Scheduler, TheSweepForgivesABacklogWhoseWakeIsUnderWay) {
 TEST(Scheduler, AnIdleSchedulerWakesOnlyToSweep) {
   Simulation simulation;
   simulation.add("idle", 5);
-  const std::uint64_t before = simulation.world.reactor().waits();
+  const std::uint64_t before = sim::reactor_of(simulation.world).waits();
   simulation.world.run_for(simulation.scheduler, 60s);
-  EXPECT_LE(simulation.world.reactor().waits() - before, 121U);
+  EXPECT_LE(sim::reactor_of(simulation.world).waits() - before, 121U);
 }
 
 }  // namespace

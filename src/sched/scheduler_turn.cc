@@ -1,6 +1,8 @@
 // The check of a source in its turn whether the turn should end now.
 #include "rondo/sched/scheduler.h"
 
+#include "sched/turn_observer.h"
+#include "sched/turn_overrides.h"
 namespace rondo {
 
 bool Scheduler::time_is_up(const Budget& budget) { return time_is_up(budget, clock_.now()); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/test_source.h"
+#include "sim/world_reactor.h"
 
 namespace rondo {
 namespace {
@@ -74,7 +75,7 @@ TEST(SelectStatements, CollectingIsApartFromRunning) {
       return Backlog::More;
     };
     ASSERT_TRUE(simulation.world.reactor().watch(fd, Interest::Read, source).ok());
-    simulation.world.reactor().make_ready(fd);
+    sim::reactor_of(simulation.world).make_ready(fd);
   }
   simulation.scheduler.turn();
   std::uint64_t handled = 0;
@@ -130,8 +131,8 @@ TEST(SelectStatements, TurnsFollowTheWorkAndNotTheNotifications) {
 TEST(SelectStatements, TheLoopWaitsOnlyWhenNothingIsReady) {
   Simulation simulation(StrictPriority{.batch = 1});
   WorkSource& source = simulation.add("s", 5, 1000);
-  const std::uint64_t before = simulation.world.reactor().waits();
-  source.on_run = [&] { EXPECT_EQ(simulation.world.reactor().waits(), before); };
+  const std::uint64_t before = sim::reactor_of(simulation.world).waits();
+  source.on_run = [&] { EXPECT_EQ(sim::reactor_of(simulation.world).waits(), before); };
   simulation.scheduler.run_until_idle();
   EXPECT_EQ(source.left, 0U);
 }

@@ -1,4 +1,4 @@
-#include "rondo/sched/sim_reactor.h"
+#include "sched/sim_reactor.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // The simulated reactor and clock: they change only when the test changes them.
-#include "rondo/sched/sim_reactor.h"
+#include "sched/sim_reactor.h"
 
 #include <gtest/gtest.h>
 

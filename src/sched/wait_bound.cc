@@ -1,8 +1,10 @@
 // The longest wait that a policy's settings and the longest turns allow. The formula and its proof are at the top of rondo/sched/policy.h.
+#include "sched/wait_bound.h"
+
 #include <algorithm>
 
 #include "rondo/base/limits.h"
-#include "rondo/sched/policy.h"
+#include "rondo/sched/source.h"
 
 namespace rondo {
 
@@ -84,5 +86,7 @@ Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Pr
   const Sum bound = frames * others + higher + own;
   return bound.is_infinite() ? Duration::max() : Duration{bound.value()};
 }
+
+Duration Policy::bound(const Source& source) const { return wait_bound(settings(), uses(), source.priority(), source.weight()); }
 
 }  // namespace rondo

@@ -13,6 +13,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 #include "sched/frames_policy.h"
+#include "sched/wait_bound.h"
 
 namespace rondo {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "message/message_watch.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::sim {
@@ -14,17 +15,26 @@ std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
 }
 }  // namespace
 
+class AgentKit::Watch final : public MessageWatch {
+ public:
+  explicit Watch(AgentKit& kit) noexcept : kit_(kit) {}
+  void handling(std::string_view agent, const std::string& message) override {
+    kit_.handled_.push_back({std::string{agent}, message, kit_.world_.now()});
+  }
+
+ private:
+  AgentKit& kit_;
+};
+
 AgentKit::AgentKit(AgentKitOptions options)
-    : world_(options.seed), scheduler_(world_.clock(), world_.reactor(), policy_of(options.policy)) {
-  options.agents.watch = this;
+    : world_(options.seed),
+      scheduler_(world_.clock(), world_.reactor(), policy_of(options.policy)),
+      watch_(std::make_unique<Watch>(*this)) {
+  options.agents.watch = watch_.get();
   agents_ = std::make_unique<Agents>(scheduler_, std::move(options.agents));
 }
 
 AgentKit::~AgentKit() = default;
-
-void AgentKit::handling(std::string_view agent, const std::string& message) {
-  handled_.push_back({std::string{agent}, message, world_.now()});
-}
 
 std::string AgentKit::order() const {
   std::string text;

@@ -1,5 +1,7 @@
 // The standard checkers. Each keeps a plain model of the property it checks, updated by the events of the world.
-#include "rondo/sim/checkers.h"
+#include "sim/checkers.h"
+#include "orch/parked.h"
+#include "sim/turn_seen.h"
 
 #include <algorithm>
 #include <string>
@@ -438,7 +440,7 @@ Status ParkedRowsAreExplained::at_rest(const World& world) {
       if (index.holds(fact)) {
         wrong = fault(what + ", which holds: it was not announced");
       } else if (index.provider(fact.kind).empty()) {
-        const std::vector<ParkedFact> told = report_ ? report_(world.runtime()) : world.runtime().parked_facts(SIZE_MAX);
+        const std::vector<ParkedFact> told = report_ ? report_(world.runtime()) : parked_facts(world.runtime(), SIZE_MAX);
         const bool is_reported =
             std::ranges::any_of(told, [&](const ParkedFact& one) { return one.fact == fact && one.table == table && !one.has_provider; });
         if (!is_reported) wrong = fault(what + ", which no Orch provides, and no report names it");

@@ -1,8 +1,9 @@
 // Every checker can fail: each case has one deliberate fault in a store, an Orch, a source or a ledger, and the checker of the violated
 // property must find it. No checker reports a correct program.
-#include "rondo/sim/checkers.h"
+#include "sim/checkers.h"
 
 #include <gmock/gmock.h>
+#include "orch/parked.h"
 
 #include <functional>
 #include <memory>
@@ -452,7 +453,7 @@ TEST(ParkedRowsAreExplained, AKindThatNobodyProvidesIsReported) {
   World world(1);
   EXPECT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
   // The checker's requirement: the wait is listed.
-  const std::vector<ParkedFact> told = world.runtime().parked_facts(10);
+  const std::vector<ParkedFact> told = parked_facts(world.runtime(), 10);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_FALSE(told.front().has_provider);
 }

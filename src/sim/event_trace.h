@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rondo/sim/checker.h"
+#include "sim/turn_seen.h"
 
 namespace rondo::sim {
 

@@ -14,6 +14,7 @@
 
 #include "journal/reader.h"
 #include "journal/record.h"
+#include "orch/parked.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -200,7 +201,7 @@ TEST(ExecutorFaults, AnOperationFailsWithAChosenStatusAndIsNotApplied) {
   EXPECT_THAT(life.service.backends, IsEmpty());
   EXPECT_EQ(life.service.calls, 0U);
   EXPECT_GT(life.parts().balancer.stats().failed, 2U) << "it was tried again";
-  EXPECT_EQ(life.world.runtime().parked_rows("BACKEND", 1).front().why, "permission-denied: not you");
+  EXPECT_EQ(parked_rows(life.world.runtime(), "BACKEND", 1).front().why, "permission-denied: not you");
 }
 
 TEST(ExecutorFaults, OneThatTookTooLongWasAppliedOrWasNot) {

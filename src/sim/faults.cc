@@ -4,10 +4,10 @@
 #include <cerrno>
 #include <functional>
 
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "sim/executor_faults.h"
 #include "sim/sim_disk.h"
+#include "sim/sim_store.h"
 
 namespace rondo::sim {
 

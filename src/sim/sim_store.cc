@@ -1,4 +1,4 @@
-#include "rondo/sim/sim_store.h"
+#include "sim/sim_store.h"
 
 #include <deque>
 #include <map>

@@ -1,5 +1,5 @@
 // SimStore's own controls, beyond the contract of Store (store/store_contract.h), which it fulfils like any store.
-#include "rondo/sim/sim_store.h"
+#include "sim/sim_store.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
-#include "rondo/sched/turn_observer.h"
 #include "rondo/sim/checker.h"
+#include "sched/turn_observer.h"
+#include "sim/turn_seen.h"
 
 namespace rondo {
 class Scheduler;

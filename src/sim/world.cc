@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "sched/sim_reactor.h"
 #include "sim/world_inside.h"
 
 namespace rondo::sim {
@@ -17,10 +18,14 @@ constexpr Duration kRestLook = 250ms;
 
 World::World(std::uint64_t seed) : World(WorldOptions{.seed = seed}) {}
 World::World(WorldOptions options)
-    : random_(options.seed), reactor_(clock_), options_(std::make_unique<WorldOptions>(std::move(options))) {}
+    : random_(options.seed), reactor_(std::make_unique<SimReactor>(clock_)), options_(std::make_unique<WorldOptions>(std::move(options))) {}
 World::~World() {
   if (inside_ != nullptr && inside_->runtime != nullptr) inside_->end_process();
 }
+
+Reactor& World::reactor() noexcept { return *reactor_; }
+
+void World::after(Duration delay, std::function<void()> what) { reactor_->at(clock_.now() + delay, std::move(what)); }
 
 // --- A scheduler of one's own
 

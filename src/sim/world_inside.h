@@ -10,9 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "orch/runtime_events.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/orch/runtime_observer.h"
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "sim/event_trace.h"
 #include "sim/executor_faults.h"
@@ -20,14 +19,15 @@
 #include "sim/observed_store.h"
 #include "sim/producer.h"
 #include "sim/sim_disk.h"
+#include "sim/sim_store.h"
 #include "sim/turn_monitor.h"
 
 namespace rondo::sim {
 
-struct World::Inside final : RuntimeObserver, Faults::Victim {
+struct World::Inside final : RuntimeEvents, Faults::Victim {
   explicit Inside(World& owner);
 
-  // RuntimeObserver.
+  // RuntimeEvents.
   void row(const RowEvent& event) override;
   void announcing(const Fact& fact) override;
   void asking_again(const Fact& fact) override;

@@ -4,8 +4,9 @@
 
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
-#include "rondo/sim/checkers.h"
 #include "rondo/store/memory_store.h"
+#include "sim/checkers.h"
+#include "sim/turn_seen.h"
 #include "sim/world_inside.h"
 #include "store/field_views.h"
 
@@ -182,11 +183,12 @@ void World::Inside::begin_process() {
   RuntimeOptions made;
   made.policy = options.policy;
   made.clock = &world.clock_;
-  made.reactor = &world.reactor_;
+  made.reactor = world.reactor_.get();
   made.log_rejects = false;
   if (options.make_observer) made.observer = options.make_observer(world.clock_);
   made.store = [this, observer = made.observer.get()](Scheduler& scheduler) {
-    turns.follow(scheduler, observer != nullptr ? observer->turn_observer() : nullptr);  // Called before the first source is added.
+    turns.follow(scheduler,
+                 observer != nullptr ? observer->events().turn_observer() : nullptr);  // Called before the first source is added.
     return make_store(scheduler);
   };
   runtime = std::make_unique<Runtime>(std::move(made));

@@ -8,8 +8,8 @@
 
 #include "orch/runtime_fixture.h"
 #include "rondo/sched/timer.h"
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
+#include "sim/sim_store.h"
 
 namespace rondo::sim {
 namespace {

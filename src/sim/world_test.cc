@@ -1,5 +1,6 @@
 // The simulated world: repeatable bit for bit, and time advances whatever the sources do.
 #include "rondo/sim/world.h"
+#include "sim/world_reactor.h"
 
 #include <gtest/gtest.h>
 
@@ -36,13 +37,14 @@ std::string history(std::uint64_t seed) {
   }
   TimerSource timer("timer", Priority{1}, [&] {
     write("timer");
-    world.reactor().make_ready(static_cast<int>(world.random().below(8)));
+    sim::reactor_of(world).make_ready(static_cast<int>(world.random().below(8)));
   });
   scheduler.add(timer);
   timer.arm_every(7ms, world.now() + 3ms);
   for (int i = 0; i < 50; ++i) {
     const int fd = static_cast<int>(world.random().below(8));
-    world.after(Duration{static_cast<std::int64_t>(world.random().below(1'000'000'000))}, [&world, fd] { world.reactor().make_ready(fd); });
+    world.after(Duration{static_cast<std::int64_t>(world.random().below(1'000'000'000))},
+                [&world, fd] { sim::reactor_of(world).make_ready(fd); });
   }
   world.run_for(scheduler, 1s);
   return text;
@@ -90,7 +92,7 @@ TEST(World, AnHourOfIdlenessIsCheap) {
   World world(1);
   Scheduler scheduler(world.clock(), world.reactor(), test::policy());
   world.run_for(scheduler, 1h);
-  EXPECT_LE(world.reactor().waits(), 7201U);
+  EXPECT_LE(sim::reactor_of(world).waits(), 7201U);
 }
 
 }  // namespace

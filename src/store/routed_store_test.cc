@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
+#include "sim/sim_store.h"
 
 namespace rondo::store {
 namespace {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
+#include "sim/sim_store.h"
 #include "store/bridge/bridge_store.h"
 #include "store/routed_store.h"
 #include "store/store_contract.h"

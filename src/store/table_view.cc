@@ -27,13 +27,13 @@ bool may_pass(const Status& why) {
 
 class TableView::Parts final : public Source, public std::enable_shared_from_this<Parts> {
  public:
-  Parts(Scheduler& scheduler, Store& store, std::string table, TableViewOptions options)
-      : Source("view:" + table, options.priority),
+  Parts(Scheduler& scheduler, Store& store, std::string table, Priority priority, Duration retry)
+      : Source("view:" + table, priority),
         scheduler_(scheduler),
         store_(store),
         table_(std::move(table)),
-        options_(options),
-        retry_(std::string{name()} + ":retry", options.priority, [this] { wake(); }) {
+        pause_(retry),
+        retry_(std::string{name()} + ":retry", priority, [this] { wake(); }) {
     scheduler.add(*this);
     scheduler.add(retry_);
   }
@@ -76,7 +76,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   bool notify_store(Change change);
   Status write(Change change);
   void answered(const Status& end);
-  void pause() { retry_.arm_at(scheduler_.now() + options_.retry); }
+  void pause() { retry_.arm_at(scheduler_.now() + pause_); }
   void confirm();
   void fail(const Status& why);
   void finish();
@@ -84,7 +84,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   Scheduler& scheduler_;
   Store& store_;
   const std::string table_;
-  const TableViewOptions options_;
+  const Duration pause_;  // Before the next attempt.
   TimerSource retry_;
   std::unique_ptr<Rows> rows_ = std::make_unique<Rows>();
   std::unique_ptr<Rows> applied_;  // The rows of the view before; freed in pieces.
@@ -359,8 +359,8 @@ void TableView::Parts::finish() {
 
 // --- TableView
 
-TableView::TableView(Scheduler& scheduler, Store& store, std::string table, TableViewOptions options)
-    : parts_(std::make_shared<Parts>(scheduler, store, std::move(table), options)) {}
+TableView::TableView(Scheduler& scheduler, Store& store, std::string table, Priority priority, Duration retry)
+    : parts_(std::make_shared<Parts>(scheduler, store, std::move(table), priority, retry)) {}
 TableView::~TableView() = default;
 
 Status TableView::set(Record row) { return parts_->set(row); }

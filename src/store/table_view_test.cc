@@ -11,9 +11,9 @@
 
 #include "rondo/base/limits.h"
 #include "rondo/base/random.h"
-#include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
+#include "sim/sim_store.h"
 #include "sim/test_source.h"
 #include "store/store_contract.h"
 
@@ -126,7 +126,7 @@ TEST_F(Views, WaitsForRoomInAFullTable) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(store->write("T", Change::set("old" + std::to_string(i), {})).ok());
   const auto consumer = consume(*store);
   EXPECT_EQ(take(*consumer).size(), 100U);
-  TableView view(scheduler_, *store, "T", {.retry = 10ms});
+  TableView view(scheduler_, *store, "T", Priority{}, 10ms);
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(view.set("new" + std::to_string(i), {}).ok());
   std::vector<Result<ViewTotals>> ends;
   ASSERT_TRUE(view.apply(into(ends)).ok());
@@ -169,7 +169,7 @@ TEST_F(Views, HasNoMoreWritesUnderWayThanTheLimit) {
 
 TEST_F(Views, GivesUpOnATableThatStaysFullAndKeepsTheView) {
   const auto store = memory(1);
-  TableView view(scheduler_, *store, "T", {.retry = 10ms});
+  TableView view(scheduler_, *store, "T", Priority{}, 10ms);
   for (const char* key : {"a", "b"}) ASSERT_TRUE(view.set(key, {}).ok());
   std::vector<Result<ViewTotals>> ends;
   ASSERT_TRUE(view.apply(into(ends)).ok());
@@ -183,7 +183,7 @@ TEST_F(Views, GivesUpOnATableThatStaysFullAndKeepsTheView) {
 TEST_F(Views, GoesOnWhenTheStoreIsBack) {
   sim::SimStore store(scheduler_, {.seed = 3, .latency_low = 1ms, .latency_high = 2ms});
   ASSERT_TRUE(store.declare({.name = "T", .kind = TableKind::Staged}).ok());
-  TableView view(scheduler_, store, "T", {.retry = 10ms});
+  TableView view(scheduler_, store, "T", Priority{}, 10ms);
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(view.set(std::to_string(i), {{"a", "1"}}).ok());
   store.disconnect();
   std::vector<Result<ViewTotals>> ends;
@@ -381,7 +381,7 @@ class RandomRound {
   Scheduler scheduler_{world_.clock(), world_.reactor(), test::policy()};
   sim::SimStore store_;
   std::unique_ptr<Subscription> consumer_;
-  TableView view_{scheduler_, store_, "T", {.retry = 5ms}};
+  TableView view_{scheduler_, store_, "T", Priority{}, 5ms};
   Rows written_;
   Rows wanted_;
   Rows told_;
@@ -409,7 +409,7 @@ TEST_F(Views, MillionRowsTakeManyShortTurns) {
   const auto consumer = consume(*store);
   std::vector<Change> changes;
   for (consumer->take(1000, changes); !consumer->empty(); consumer->take(1000, changes)) changes.clear();
-  TableView view(scheduler_, *store, "T", {.priority = Priority::p7});
+  TableView view(scheduler_, *store, "T", Priority::p7);
   for (std::size_t i = 0; i < kRows; ++i) {  // One row in ten has another value, and one in ten another key.
     const std::string key = (i % 10 == 3 ? "new" : "") + std::to_string(i);
     ASSERT_TRUE(view.set(key, {{"a", i % 10 == 7 ? "2" : "1"}}).ok());

@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include "dataplane/missing_subnet.h"
 
 #include "base/counted.h"
 #include "journal/recorder.h"

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/reconciler.h"
+#include "dataplane/recorded_restart.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/limits.h"
 #include "rondo/dataplane/programmer.h"
-#include "rondo/dataplane/reconciler.h"
-#include "rondo/dataplane/recorded_restart.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
 #include "switch_agent/audit.h"

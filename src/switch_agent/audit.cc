@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 #include <variant>
+#include "rondo/sched/executor.h"
 
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
@@ -65,8 +66,7 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
           [this](std::span<Reading> readings) {
             for (Reading& one : readings) read(one);
           },
-          {.name = "audit reader", .target = "the data plane", .mode = mode, .priority = kAudit, .at_end = ExecutorEnd::Drop}, nullptr,
-          nullptr),
+          {.name = "audit reader", .target = "the data plane", .mode = mode, .priority = kAudit, .at_end = ExecutorEnd::Drop}, unrecorded_),
       period_timer_("audit period", kAudit, [this] { enqueue(kAllKinds); }),
       notice_timer_("audit notice", kAudit,
                     [this] {

@@ -21,10 +21,12 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/sched/executor.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
+#include "sched/executor_tap.h"
 #include "switch_agent/drift.h"
 
 namespace rondo {
@@ -195,6 +197,7 @@ class Audit final : public Source {
   DataPlane& plane_;
   const AuditParts parts_;
   const AuditOptions options_;
+  ExecutorTap unrecorded_;
   Executor<Reading> reader_;
   TimerSource period_timer_;
   TimerSource notice_timer_;

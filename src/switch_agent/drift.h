@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 #include "switch_agent/schema.h"

@@ -15,6 +15,7 @@
 
 #include "base/row_index.h"
 #include "base/slab.h"
+#include "dataplane/ip_hash.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/fact.h"
 #include "rondo/orch/plane_state.h"

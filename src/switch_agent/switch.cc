@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "orch/reports_health.h"
+#include "orch/runtime_part.h"
 #include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/orch/runtime_part.h"
 #include "rondo/sched/source.h"
 #include "switch_agent/agent.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/reconciler.h"
 #include "orch/reports_health.h"
-#include "rondo/dataplane/reconciler.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/world.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "rondo/admin/suggest.h"
+#include "admin/suggest.h"
 #include "rondo/base/text.h"
 #include "switch_agent/schema.h"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "orch/parked.h"
 #include "switch_agent/facts.h"
 #include "vlan_testbed.h"
 
@@ -322,8 +323,8 @@ TEST_F(VlanTest, ADeleteThatOvertakesTheEventOfItsDeviceDeletesIt) {
   remove("VRF_TABLE", "Vrf1");
   remove("VLAN_MEMBER_TABLE", "Vlan30:B");
   run_for(1005ms);
-  ASSERT_EQ(runtime->parked_rows("VLAN_TABLE", 2).size(), 1U);
-  EXPECT_THAT(runtime->parked_rows("VLAN_TABLE", 2)[0].why, HasSubstr("the kernel has not reported the device Vlan20"));
+  ASSERT_EQ(parked_rows(*runtime, "VLAN_TABLE", 2).size(), 1U);
+  EXPECT_THAT(parked_rows(*runtime, "VLAN_TABLE", 2)[0].why, HasSubstr("the kernel has not reported the device Vlan20"));
   late.release();
   run_for(1s);
   for (const std::string& device : {devices[0], devices[1], devices[2]}) EXPECT_FALSE(link(device).port) << device;
@@ -371,7 +372,7 @@ TEST_F(VlanTest, ADeleteDoesNotWaitForADeviceThatWasReportedAndIsGone) {
   ASSERT_FALSE(link("B.10").port);
   remove("VLAN_MEMBER_TABLE", "Vlan10:B");
   run_for(100ms);
-  EXPECT_THAT(runtime->parked_rows("VLAN_MEMBER_TABLE", 2), IsEmpty());
+  EXPECT_THAT(parked_rows(*runtime, "VLAN_MEMBER_TABLE", 2), IsEmpty());
   EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:B"), "");
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/limits.h"
 #include "switch_testbed.h"

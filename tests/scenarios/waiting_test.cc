@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
-#include "rondo/sim/sim_store.h"
+#include "sim/sim_store.h"
 
 namespace rondo {
 namespace {
@@ -148,7 +149,7 @@ TEST_F(WaitingScenario, AProviderOrchThatIsMadeAgainResolvesWhatWaitedMeanwhile)
   set("SESSION", "s");
   run();
   first.reset();
-  EXPECT_FALSE(runtime.parked_facts(1).at(0).has_provider);
+  EXPECT_FALSE(parked_facts(runtime, 1).at(0).has_provider);
   run_for(5s);
   OpenOrch second(runtime, "second");
   second.provide(kPeer, [&](std::string_view) { return up; });
@@ -200,7 +201,7 @@ TEST_F(WaitingScenario, ADeleteOfAParkedRouteRunsAtOnceAndTheRouteNeverComes) {
   run();
   EXPECT_THAT(calls, ElementsAre("delete r"));
   EXPECT_EQ(stats("ROUTE").parked, 0U);
-  EXPECT_THAT(runtime.parked_facts(10), IsEmpty());
+  EXPECT_THAT(parked_facts(runtime, 10), IsEmpty());
   set("GROUP", "102");
   run();
   EXPECT_THAT(installed, IsEmpty());
@@ -213,7 +214,7 @@ TEST_F(WaitingScenario, ANewGroupOfAParkedRouteIsTriedAtOnce) {
   set_route("r", "7");
   run();
   EXPECT_EQ(installed["r"], "7");
-  EXPECT_THAT(runtime.parked_facts(10), IsEmpty());
+  EXPECT_THAT(parked_facts(runtime, 10), IsEmpty());
 }
 
 // --- a slow device holds work in flight

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "orch/parked.h"
 #include "rondo/base/clock.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/memory_store.h"
@@ -96,7 +97,7 @@ TEST_F(ZmqOrch, ARouteFromASocketWaitsForItsGroupAndBothBecomeRows) {
   ZmqTable routes = *client->table("APPL_DB", "ROUTE");
   ZmqTable groups = *client->table("APPL_DB", "NEXTHOP_GROUP");
   ASSERT_TRUE(routes.set("10.0.0.0/24", {{"nexthop_group", "102"}}).ok());
-  ASSERT_TRUE(until([&] { return runtime.parked_rows("ROUTE", 10).size() == 1; }));
+  ASSERT_TRUE(until([&] { return parked_rows(runtime, "ROUTE", 10).size() == 1; }));
   EXPECT_TRUE(orch.routes().empty());
   ASSERT_TRUE(groups.set("102", {{"nexthop", "192.168.1.1"}}).ok());
   ASSERT_TRUE(until([&] { return orch.routes().size() == 1; }));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include "orch/parked.h"
 
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
@@ -96,7 +97,7 @@ std::string AgentLife::waiting() const {
   std::string text;
   const Runtime& runtime = world_->runtime();
   for (const ConsumerStats& stats : runtime.consumers()) {
-    for (const ParkedRow& row : runtime.parked_rows(stats.table, 5)) {
+    for (const ParkedRow& row : parked_rows(runtime, stats.table, 5)) {
       text += "\n    " + row.table + ":" + row.key;
       for (const Fact& fact : row.facts) text += " waits for " + fact.to_string();
       text += " " + row.why;
@@ -107,7 +108,7 @@ std::string AgentLife::waiting() const {
 
 bool AgentLife::has_unsettled() const {
   const Runtime& runtime = world_->runtime();
-  return std::ranges::any_of(runtime.consumers(), [&](const ConsumerStats& stats) { return !runtime.parked_rows(stats.table, 1).empty(); });
+  return std::ranges::any_of(runtime.consumers(), [&](const ConsumerStats& stats) { return !parked_rows(runtime, stats.table, 1).empty(); });
 }
 
 /// Returns the first row whose reported state is wrong. An installed row must be in the kernel, a withdrawn one must not, and the counts

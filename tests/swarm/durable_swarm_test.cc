@@ -6,6 +6,7 @@
 
 #include "agent_life.h"
 #include "base/testing/sanitized.h"
+#include "orch/parked.h"
 #include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
 #include "store/durable/testing/file.h"
@@ -22,7 +23,7 @@ void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
   const Result<DurableFile> file = read_durable_file(copy, [&runtime](const TableSpec& table, const Change& change) {
     if (change.op() != ChangeOp::Delete || table.kind != TableKind::Staged) return;
     bool unsettled = false;
-    for (const ParkedRow& row : runtime.parked_rows(table.name, 100'000))
+    for (const ParkedRow& row : parked_rows(runtime, table.name, 100'000))
       unsettled = unsettled || (row.op == ChangeOp::Delete && row.key == change.key());
     EXPECT_TRUE(unsettled) << table.name << " " << change.key() << " is a Delete that was dealt with";
   });

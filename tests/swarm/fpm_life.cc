@@ -1,4 +1,7 @@
 #include "fpm_life.h"
+#include "orch/parked.h"
+#include "orch/row_tap.h"
+#include "sim/world_reactor.h"
 
 #include <sys/socket.h>
 
@@ -351,7 +354,7 @@ void FpmLife::disconnect() {
   if (!session_) return;
   send(random_.below(unsent_.size() + 1));
   session_.reset();
-  world_->reactor().make_ready(server_end_);
+  sim::reactor_of(*world_).make_ready(server_end_);
   world_->note("zebra breaks off");
 }
 
@@ -359,7 +362,7 @@ void FpmLife::send(std::size_t most) {
   if (!session_ || most == 0 || unsent_.empty()) return;
   const ssize_t sent = ::send(session_.get(), unsent_.data(), std::min(most, unsent_.size()), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
-  if (sent > 0) world_->reactor().make_ready(server_end_);
+  if (sent > 0) sim::reactor_of(*world_).make_ready(server_end_);
 }
 
 /// Reads what the server tells of its routes, and whether it has ended the session.
@@ -423,7 +426,7 @@ std::string FpmLife::unsettled() const {
 void FpmLife::settle() {
   trouble_.clear();
   session_.reset();
-  world_->reactor().make_ready(server_end_);
+  sim::reactor_of(*world_).make_ready(server_end_);
   if (random_.chance(0.5)) zebra_->renumber();
   has_changed_ = false;
   wait_until_settled();
@@ -560,7 +563,7 @@ std::string FpmLife::pending_rows() const {
   const Runtime& runtime = world_->runtime();
   std::string text;
   for (const ConsumerStats& stats : runtime.consumers()) {
-    for (const ParkedRow& row : runtime.parked_rows(stats.table, 5)) {
+    for (const ParkedRow& row : parked_rows(runtime, stats.table, 5)) {
       text += "\n    " + row.table + ":" + row.key;
       for (const Fact& fact : row.facts) text += " waits for " + fact.to_string();
       text += " " + row.why;

@@ -1,6 +1,5 @@
 // A recorded day of a program with jobs comes out the same, and neither uses the store of jobs nor calls a handler of a pool or an
 // asynchronous one. Programs outside of the runtime, which a replay does not have, call Jobs and end asynchronous runs.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>

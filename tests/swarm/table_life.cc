@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
+#include "orch/parked.h"
 
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
@@ -372,7 +373,7 @@ Status TableLife::check() const {
   }
   // Deletes wait only for locks, and there are none now. So every unsettled row waits for rows of tables.
   for (const TableShape& shape : shapes_) {
-    for (const ParkedRow& row : std::as_const(*world_).runtime().parked_rows(shape.name, 1000)) {
+    for (const ParkedRow& row : parked_rows(std::as_const(*world_).runtime(), shape.name, 1000)) {
       if (row.op == ChangeOp::Delete)
         return {StatusCode::Internal, shape.name + ": the Delete of " + row.key + " waits though nothing is locked"};
     }

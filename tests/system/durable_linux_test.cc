@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "../agent_lines.h"
+#include "admin/bulk_writer.h"
 #include "rondo/base/random.h"
 #include "rondod_on_linux.h"
 

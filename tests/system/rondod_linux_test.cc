@@ -15,6 +15,7 @@
 
 #include "rondod_on_linux.h"
 
+#include "admin/bulk_writer.h"
 namespace rondo {
 namespace {
 

@@ -7,7 +7,8 @@
 #include <filesystem>
 #include <string>
 
-#include "rondo/admin/bulk.h"
+#include "admin/bulk.h"
+#include "admin/bulk_writer.h"
 #include "rondod_on_linux.h"
 
 namespace rondo {

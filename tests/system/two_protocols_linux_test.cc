@@ -1,6 +1,5 @@
 // Two switch agents in one network namespace, with different protocol numbers and groups of the same names: neither touches the other's
 // objects. On the real kernel; skipped, with a message, where a namespace is not permitted.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <initializer_list>

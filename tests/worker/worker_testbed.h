@@ -24,10 +24,10 @@
 #include <thread>
 #include <vector>
 
+#include "admin/server.h"
 #include "jobs/testing/passing_job_store.h"
 #include "jobs/workers/options.h"
 #include "rondo/admin/client.h"
-#include "rondo/admin/server.h"
 #include "rondo/base/text.h"
 #include "rondo/jobs/commands.h"
 #include "rondo/jobs/jobs.h"
@@ -57,7 +57,7 @@ class FillableStore final : public test::PassingJobStore {
   Workers workers(runtime, jobs, options);
   CommandRegistry registry{"testd", "1"};
   if (!add_job_commands(registry, jobs).ok() || !workers.add_commands(registry).ok()) ::_exit(3);
-  const auto server = AdminServer::open(runtime.scheduler(), registry, {.path = folder + "/socket"});
+  const auto server = AdminServer::open(runtime.scheduler(), registry, AdminServerSetup({.path = folder + "/socket"}));
   if (!server) ::_exit(4);
   jobs.start();
   runtime.run();

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include "admin/bulk_writer.h"
 
 #include <algorithm>
 #include <chrono>

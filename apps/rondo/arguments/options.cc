@@ -15,13 +15,13 @@
 #include <string_view>
 #include <utility>
 
+#include "admin/suggest.h"
 #include "arguments/commands.h"
 #include "backends/registry.h"
 #include "manual/command_words.h"
 #include "manual/man_page.h"
 #include "output/exit_code.h"
 #include "output/report.h"
-#include "rondo/admin/suggest.h"
 
 namespace rondo::cli {
 namespace {

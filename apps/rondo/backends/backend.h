@@ -7,8 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "admin/bulk.h"
+#include "admin/bulk_writer.h"
 #include "arguments/options.h"
-#include "rondo/admin/bulk.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/result.h"
 

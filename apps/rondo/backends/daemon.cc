@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "admin/bulk_writer.h"
+#include "admin/key_pattern.h"
 #include "backends/backend.h"
 #include "backends/registry.h"
 #include "backends/socket_path.h"
 #include "commands/load.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/text.h"
 

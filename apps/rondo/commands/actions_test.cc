@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "admin/server.h"
 #include "commands/command_limits.h"
-#include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "rondo/sched/mailbox.h"
@@ -145,7 +145,8 @@ class Program : public testing::Test {
     return outcome;
   }
   void open() {
-    auto opened = AdminServer::open(*scheduler, commands, {.path = socket()}, [this] { return std::make_unique<CountingSink>(rows); });
+    auto opened = AdminServer::open(*scheduler, commands, AdminServerSetup({.path = socket()}),
+                                    [this] { return std::make_unique<CountingSink>(rows); });
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     server = std::move(*opened);
   }

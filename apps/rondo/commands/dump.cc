@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "admin/secrets.h"
 #include "backends/backend.h"
 #include "commands/actions.h"
 #include "commands/command_limits.h"
@@ -20,7 +21,6 @@
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/report.h"
-#include "rondo/admin/secrets.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "admin/bulk.h"
 #include "commands/command_limits.h"
-#include "rondo/admin/bulk.h"
 #include "rondo/base/result.h"
 
 namespace rondo::cli {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/admin/suggest.h"
+#include "admin/suggest.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

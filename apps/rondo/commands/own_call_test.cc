@@ -1,8 +1,8 @@
 // rondo call: the daemon's description of its commands is not trusted.
 #include "commands/own_call.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "admin/bulk_writer.h"
 
 namespace rondo::cli {
 namespace {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include "admin/bulk_writer.h"
 
 #include "rondo/admin/limits.h"
 #include "rondo/base/text.h"

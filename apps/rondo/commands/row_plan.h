@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/bulk_writer.h"
 #include "backends/backend.h"
 #include "commands/load.h"
 #include "rondo/base/result.h"

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "admin/bulk_writer.h"
 
 #include <map>
 #include <string>

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "admin/suggest.h"
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/render.h"
 #include "output/report.h"
-#include "rondo/admin/suggest.h"
 #include "switch_agent/tables.h"
 
 namespace rondo::cli {

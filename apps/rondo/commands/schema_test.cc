@@ -1,7 +1,6 @@
 // The reference of tables, as a page of the guide.
 #include "commands/schema.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>

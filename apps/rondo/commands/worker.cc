@@ -8,13 +8,13 @@
 
 #include "backends/socket_path.h"
 #include "base/counted.h"
+#include "base/log.h"
 #include "base/unique_fd.h"
 #include "commands/actions.h"
 #include "output/exit_code.h"
 #include "output/print.h"
 #include "output/report.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/log.h"
 #include "worker/config.h"
 #include "worker/worker.h"
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "admin/bulk_writer.h"
 #include "backends/backend.h"
 #include "commands/actions.h"
 #include "commands/load.h"

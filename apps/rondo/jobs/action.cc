@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "admin/key_pattern.h"
 #include "backends/backend.h"
 #include "commands/actions.h"
 #include "jobs/definition.h"
@@ -22,7 +23,6 @@
 #include "output/print.h"
 #include "output/render.h"
 #include "output/report.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

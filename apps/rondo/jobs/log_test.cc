@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include "admin/bulk_writer.h"
 
 #include <functional>
 #include <optional>

@@ -14,6 +14,7 @@
 
 #include "base/counted.h"
 
+#include "admin/suggest.h"
 #include "commands/actions.h"
 #include "journal/follow.h"
 #include "journal/opened.h"
@@ -25,7 +26,6 @@
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/report.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

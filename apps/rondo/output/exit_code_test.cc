@@ -1,7 +1,6 @@
 // The exit code of each kind of error.
 #include "output/exit_code.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace rondo::cli {

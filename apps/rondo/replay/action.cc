@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/log.h"
 #include "commands/actions.h"
 #include "journal/opened.h"
 #include "managers/managers.h"
@@ -15,7 +16,6 @@
 #include "output/print.h"
 #include "output/report.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/log.h"
 #include "rondo/base/text.h"
 #include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "rondo/base/log.h"
+#include "base/log.h"
 #include "rondo/base/result.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"

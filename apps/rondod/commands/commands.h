@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "commands/command_adder.h"
 #include "commands/incidents.h"
 #include "managers/managers.h"
-#include "rondo/base/log.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/commands/earlier_versions.h"

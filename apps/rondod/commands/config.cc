@@ -1,8 +1,8 @@
 // The command config. Its answer contains no secrets.
 #include <string_view>
 
+#include "admin/secrets.h"
 #include "commands/answers.h"
-#include "rondo/admin/secrets.h"
 #include "rondod/commands/commands.h"
 
 namespace rondo::daemon {

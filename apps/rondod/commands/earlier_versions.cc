@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include "orch/parked.h"
 
 #include "switch_agent/priorities.h"
 
@@ -73,8 +74,8 @@ void EarlierVersions::end() {
 bool EarlierVersions::step() {
   if (table_ == counts_.size()) return false;
   Count& count = counts_[table_];
-  if (place_ != Runtime::kNoPlace) {
-    for (const ParkedRow& row : runtime_.parked_rows(count.table, kStep, place_)) {
+  if (place_ != kNoPlace) {
+    for (const ParkedRow& row : parked_rows(runtime_, count.table, kStep, place_)) {
       if (!is_earlier(count.table, row.key)) continue;
       ++count.waiting;
       if (row.op != ChangeOp::Set || row.facts.empty() || row.waited < kMoment) continue;
@@ -82,7 +83,7 @@ bool EarlierVersions::step() {
     }
     return true;
   }
-  const std::vector<RejectedRow> rows = runtime_.rejected_rows(count.table, kStep, after_);
+  const std::vector<RejectedRow> rows = rejected_rows(runtime_, count.table, kStep, after_);
   for (const RejectedRow& row : rows) count.rejected += is_earlier(count.table, row.key) ? 1U : 0U;
   if (!rows.empty()) {
     after_ = rows.back().key;

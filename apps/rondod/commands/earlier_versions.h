@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "orch/parked.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
@@ -57,7 +58,7 @@ class EarlierVersions final : public Source {
   std::vector<Done> answering_;  // They get the count that is under way.
   std::vector<Count> counts_;    // One for each table with rows that wait or were rejected.
   std::size_t table_ = 0;
-  std::uint32_t place_ = 0;           // Place in the waiting rows of the table; Runtime::kNoPlace: all have been read.
+  std::uint32_t place_ = 0;           // Place in the waiting rows of the table; kNoPlace: all have been read.
   std::optional<std::string> after_;  // The last rejected row that was read.
   std::vector<Outdated> outdated_;
   Instant began_;

@@ -10,10 +10,10 @@
 
 #include <toml++/toml.h>
 
+#include "admin/suggest.h"
 #include "admin/unix_socket.h"
 #include "base/bounded_file.h"
 #include "managers/managers.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/ip.h"
 #include "rondo/dataplane/limits.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/bounded_file.h"
+#include "base/log.h"
 #include "rondo/base/limits.h"
-#include "rondo/base/log.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/policy.h"
 #include "rondod/configuration/simulated_choice.h"

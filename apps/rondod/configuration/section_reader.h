@@ -14,7 +14,7 @@
 
 #include <toml++/toml.h>
 
-#include "rondo/admin/suggest.h"
+#include "admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondod/stores/placement.h"
 

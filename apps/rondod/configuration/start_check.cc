@@ -17,11 +17,11 @@
 #include <string_view>
 #include <system_error>
 
+#include "admin/suggest.h"
 #include "base/unique_fd.h"
 #include "dataplane/netlink/network_namespace.h"
 #include "journal/lock.h"
 #include "managers/managers.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/configuration/user_names.h"

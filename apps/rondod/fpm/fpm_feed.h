@@ -6,8 +6,9 @@
 #include <memory>
 #include <set>
 
+#include "base/log.h"
 #include "fpm/server.h"
-#include "rondo/base/log.h"
+#include "orch/row_tap.h"
 #include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"

@@ -5,8 +5,8 @@
 #include <boost/json/fwd.hpp>
 #include <memory>
 
+#include "base/log.h"
 #include "rondo/admin/command.h"
-#include "rondo/base/log.h"
 #include "rondo/base/status.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"

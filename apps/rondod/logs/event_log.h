@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/base/log.h"
+#include "base/log.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/runtime.h"

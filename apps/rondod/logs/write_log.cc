@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "admin/secrets.h"
 #include "base/user_name.h"
-#include "rondo/admin/secrets.h"
 
 namespace rondo::daemon {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <tuple>
 
-#include "rondo/admin/server.h"
-#include "rondo/base/log.h"
+#include "admin/server.h"
+#include "base/log.h"
 
 namespace rondo::daemon {
 

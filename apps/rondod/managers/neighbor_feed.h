@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <memory>
 
+#include "dataplane/learned.h"
 #include "managers/learned_neighbors.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"

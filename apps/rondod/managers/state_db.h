@@ -4,12 +4,13 @@
 #include <cstddef>
 #include <memory>
 
+#include "dataplane/learned.h"
 #include "managers/flush_channel.h"
 #include "managers/learned_fdb.h"
 #include "managers/managers.h"
 #include "managers/restart_channel.h"
 #include "managers/state_rows.h"
-#include "rondo/orch/row_tap.h"
+#include "orch/row_tap.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/store.h"
 #include "rondod/configuration/config.h"

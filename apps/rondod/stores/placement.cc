@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "admin/suggest.h"
 #include "managers/managers.h"
-#include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "store/routed_store.h"
 

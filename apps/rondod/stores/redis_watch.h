@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "commands/incidents.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/log.h"
 #include "rondod/stores/redis.h"
 
 namespace rondo::daemon {

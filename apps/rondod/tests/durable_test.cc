@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string>
 
+#include "admin/bulk_writer.h"
 #include "rondod/configuration/config.h"
 #include "rondod/limits.h"
 #include "rondod/tests/rondod_kit.h"

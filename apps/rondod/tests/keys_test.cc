@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rondo/admin/bulk.h"
+#include "admin/bulk.h"
+#include "admin/bulk_writer.h"
 #include "rondod/tests/rondod_kit.h"
 
 namespace rondo::daemon {

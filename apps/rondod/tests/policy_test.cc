@@ -13,9 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "admin/bulk.h"
+#include "admin/bulk_writer.h"
 #include "journal/audit.h"
 #include "journal/walk.h"
-#include "rondo/admin/bulk.h"
 #include "rondod/tests/replay_kit.h"
 #include "rondod/tests/rondod_kit.h"
 

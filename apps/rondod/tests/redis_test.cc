@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "admin/bulk_writer.h"
 #include "rondod/configuration/config.h"
 #include "rondod/configuration/start_check.h"
 #include "rondod/tests/rondod_kit.h"

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "admin/bulk.h"
+#include "admin/bulk_writer.h"
 #include "base/user_name.h"
 #include "journal/walk.h"
-#include "rondo/admin/bulk.h"
 #include "rondod/configuration/config.h"
 #include "rondod/configuration/user_names.h"
 #include "rondod/tests/replay_kit.h"

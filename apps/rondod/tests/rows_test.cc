@@ -6,7 +6,8 @@
 #include <map>
 #include <string>
 
-#include "rondo/admin/bulk.h"
+#include "admin/bulk.h"
+#include "admin/bulk_writer.h"
 #include "rondo/admin/limits.h"
 #include "rondod/tests/rondod_kit.h"
 

@@ -11,8 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "admin/bulk_writer.h"
 #include "admin/frame.h"
 #include "admin/unix_socket.h"
+#include "commands/limits.h"
 #include "rondo/admin/limits.h"
 #include "rondo/commands/limits.h"
 #include "rondod/tests/rondod_kit.h"

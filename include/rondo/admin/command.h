@@ -51,7 +51,7 @@ struct CommandSpec {
   std::string help = {};  // One line.
   std::vector<ArgumentSpec> arguments = {};
   CommandEffect effect = CommandEffect::Writes;
-  /// True if AdminServerOptions::on_write receives the call of a command that writes. False for reports of programs, several a second.
+  /// True if a log and the journal get the call of a command that writes. False for reports of programs, several a second.
   /// A call with the flag "dry_run" is no write.
   bool is_reported = true;
 };
@@ -136,6 +136,7 @@ class CommandRegistry {
  public:
   /// Name and version are the answer of `version`; without a version it is that of the library.
   explicit CommandRegistry(const std::string& program_name = "rondod", const std::string& program_version = {});
+  ~CommandRegistry();
   CommandRegistry(const CommandRegistry&) = delete;
   CommandRegistry& operator=(const CommandRegistry&) = delete;
 
@@ -151,15 +152,12 @@ class CommandRegistry {
   std::vector<const CommandSpec*> commands() const;
 
  private:
-  struct Command {
-    CommandSpec spec;
-    CommandHandler handler;
-  };
+  struct Command;
   Result<const Command*> find(const boost::json::object& request) const;
   static Status check(const CommandSpec& spec, const boost::json::object& request);
   void add_builtins(const std::string& program_name, const std::string& program_version);
 
-  std::map<std::string, Command, std::less<>> commands_;
+  std::map<std::string, std::unique_ptr<const Command>, std::less<>> commands_;
 };
 
 }  // namespace rondo

@@ -101,7 +101,7 @@ inline constexpr Duration kAdminPredecessorTime = 10'000ms;
 /// `AdminCrowd.ASocketWhoseFileHasGoneIsMadeAnew`.
 inline constexpr Duration kAdminSocketCheckPeriod = 1000ms;
 
-/// Minimum time between two notices of one kind of closed connection (AdminServerOptions::on_notice); a notice has the count since the last
+/// Minimum time between two notices of one kind of closed connection in the log; a notice has the count since the last
 /// one. Ten thousand hostile connections must not fill a log.
 /// Reached: one notice of each kind of closed connection, with the count since the last one. Figure: none: the log says how many. Test:
 /// `AdminNotices.EachKindIsToldAtOnceAndThenOncePerPeriodWithItsCount`.

@@ -65,12 +65,6 @@ inline constexpr std::uint32_t kItemsWithoutPoll = 16;
 /// Reached: the rest of the debt is forgiven. Figure: `sources.rows.wait_bound_us`. Test: `BudgetedFrames.DebtBeyondAFewFramesIsForgiven`.
 inline constexpr std::int64_t kDebtFrames = 16;
 
-/// Period of the liveness sweep, which detects lost wake-ups. It counts each rescue; the count should stay 0. A lost wake-up delays a row
-/// by a second.
-/// Reached: the source is woken and counted. Figure: `stats.scheduler.sweep_rescues`. Test:
-/// `Scheduler.TheSweepFindsALostWakeWithinItsPeriodAndCountsIt`.
-inline constexpr Duration kSweepPeriod = 1000ms;
-
 /// Messages in one mailbox, and functions given to Runtime::post; further ones are refused with ResourceExhausted and counted. That is half
 /// a second of a fast writer.
 /// Reached: `post()` of a mailbox or a runtime returns ResourceExhausted. Figure: `sources.rows.turned_away`. Test:
@@ -112,12 +106,6 @@ inline constexpr std::size_t kExecutorOperations = 8192;
 /// Reached: the next batch begins. Figure: `ExecutorStats::full_batches`. Test:
 /// `ExecutorTest.ABatchWithoutAnOptionIsNotLargerThanTheLimit`.
 inline constexpr std::size_t kExecutorBatch = 256;
-
-/// Batches of a lane that are ready for the thread of an executor: work for about a turn. Operations behind them can still join a batch,
-/// and urgent operations can still overtake them.
-/// Reached: operations wait in their lane. Figure: `stats.dataplane.full_batches`. Test:
-/// `ThreadProgrammer.WhatWaitsBehindTheReadyBatchesSharesOne`.
-inline constexpr std::size_t kExecutorBatches = 4;
 
 /// Lanes of an executor: a choice among more has no meaning.
 /// Reached: a program error: the process stops. Figure: none: the developer sees it. Test:
@@ -274,27 +262,5 @@ inline constexpr Duration kMemoryRetry = 1s;
 /// Reached: the next pass begins. Figure: `ForgottenFacts::announcements`. Test:
 /// `ForgottenFactsTest.ARowIsHandledWithinASecondOfAnAnnouncementThatWasForgotten`.
 inline constexpr Duration kFactSweepPeriod = 300ms;
-
-/// Passes in a row that must find a fact forgotten: a fact that follows another one is announced some turns later, which is no fault.
-/// Reached: the rows are handled, and the find is counted. Figure: `ForgottenFacts::announcements`. Test:
-/// `ForgottenFactsTest.AFactThatFollowsAnotherIsNotForgotten`.
-inline constexpr unsigned kFactSweepPasses = 3;
-
-/// Facts that the sweep checks in a turn: its turns stay short.
-/// Reached: the rest is checked in later turns. Figure: `ForgottenFacts::announcements`. Test:
-/// `ForgottenFactsTest.EveryFactIsLookedAtWithinASecond`.
-inline constexpr std::uint32_t kFactSweepFacts = 1024;
-
-/// Pause between two turns of the sweep, which so takes less than 2 % of a processor.
-/// Reached: the next turn of the pass begins. Figure: `ForgottenFacts::announcements`. Test:
-/// `ForgottenFactsTest.EveryFactIsLookedAtWithinASecond`.
-inline constexpr Duration kFactSweepPause = 5ms;
-
-/// Deletes of rows that one owner of rows (the FPM server, the managers) has written and the consumer has not taken, and rows that change
-/// while a page of rows is on its way. Each costs about 100 bytes.
-/// Reached: a further Delete of a row that is written again at once is counted as one of another program, and the row is written once more;
-/// the pages are read again. Figure: `stats.fpm.repaired`, `stats.fpm.comparisons`. Test:
-/// `OwnDeletes.BeyondTheLimitTheyCountAsThoseOfOthers`, `PageChanges.BeyondTheLimitThePageSaysNothing`.
-inline constexpr std::size_t kOwnDeletes = 65'536;
 
 }  // namespace rondo::limits

@@ -20,22 +20,6 @@ inline constexpr std::size_t kWatchEvents = 4096;
 /// `LookingOn.ASlowReaderOfLargeRowsMissesThemByTheirBytes`.
 inline constexpr std::size_t kWatchBytes = 1024 * 1024;
 
-/// Bytes of a change that `watch` shows with its fields, because a turn must stay short. For a larger one it shows only the size; `get`
-/// shows the fields.
-/// Reached: the change is shown with its size and without fields. Figure: `watch.bytes`. Test:
-/// `LookingOn.AChangeThatIsTooLargeIsToldByItsSize`.
-inline constexpr std::size_t kWatchRowBytes = 32 * 1024;
-
-/// Facts that one frame of `top` shows, those with the most rows: as many as fit on a screen.
-/// Reached: the rest is not in the frame; the total is. Figure: `top.awaited_facts`. Test:
-/// `LookingOn.TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt`.
-inline constexpr std::size_t kTopFacts = 16;
-
-/// Facts that `top` examines to find these: a frame is made in one turn.
-/// Reached: the largest of the first ones are shown; `rondo parked` has all. Figure: `top.awaited_facts`. Test:
-/// `LookingOn.TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt`.
-inline constexpr std::size_t kTopFactsSeen = 1024;
-
 /// Lines of the log that rondod keeps for a support bundle.
 /// Reached: the oldest are dropped. Figure: `stats.log.lines_forgotten`. Test: `RecentLog.KeepsTheNewestLinesWithinItsLimits`.
 inline constexpr std::size_t kLogLinesKept = 500;

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "rondo/admin/command.h"
-#include "rondo/admin/server.h"
+#include "rondo/admin/server_options.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/commands/limits.h"

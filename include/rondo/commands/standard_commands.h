@@ -19,7 +19,7 @@
 #include <string_view>
 
 #include "rondo/admin/command.h"
-#include "rondo/admin/server.h"
+#include "rondo/admin/server_options.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/priority.h"
 
@@ -63,9 +63,12 @@ struct StandardCommandsOptions {
   std::function<void(boost::json::array& troubles, boost::json::array& notes)> add_health = {};
 };
 
+class StandardCommands;
+
 namespace commands {
 struct Context;
-}
+Context& context_of(StandardCommands& commands) noexcept;
+}  // namespace commands
 
 /// The standard commands of one runtime, and the socket that serves their registry. The registry and the runtime must outlive it.
 class StandardCommands {
@@ -86,6 +89,7 @@ class StandardCommands {
   const Status& last_failed_write() const noexcept;
 
  private:
+  friend commands::Context& commands::context_of(StandardCommands& commands) noexcept;
   friend Result<std::unique_ptr<StandardCommands>> add_standard_commands(CommandRegistry& registry, Runtime& runtime,
                                                                          StandardCommandsOptions options);
   explicit StandardCommands(std::shared_ptr<commands::Context> context);

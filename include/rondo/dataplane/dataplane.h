@@ -37,7 +37,12 @@
 
 namespace rondo {
 
+class FdbWatch;
+class NeighborWatch;
 class Scheduler;
+struct FdbEvent;
+struct MissingSubnet;
+struct NeighborEvent;
 
 /// Complete state of a network device (never a difference).
 struct LinkEvent {
@@ -65,43 +70,6 @@ struct LinkEvent {
            a.bridge == b.bridge && a.vlan == b.vlan && a.lower == b.lower && a.bond == b.bond && a.min_links == b.min_links &&
            a.altered == b.altered;
   }
-};
-
-/// What the kernel learned about a neighbour by ARP or neighbour discovery (never a difference).
-struct NeighborEvent {
-  IfIndex port;
-  IpAddress address;
-  MacAddress mac;
-  bool removed = false;  // The kernel does not know it, could not resolve it, or was given it by a program: it is not learned.
-};
-
-/// What a bridge learned about the port of a station (never a difference).
-struct FdbEvent {
-  IfIndex bridge;
-  IfIndex port;
-  MacAddress mac;
-  bool removed = false;  // The bridge does not know it any more, or was given it by a program: it is not learned.
-};
-
-/// A source that reports learned neighbours, and makes the kernel resolve one.
-class NeighborWatch : public Source {
- public:
-  using Source::Source;
-  /// Makes the kernel resolve the address, as a packet to it would. Does not wait: the result is an event. A neighbour that the kernel has
-  /// is not changed. About 10 us.
-  virtual Status resolve(IfIndex port, const IpAddress& address) = 0;
-  /// Overruns of the kernel's buffer after which all neighbours were read again.
-  virtual std::uint64_t gaps() const noexcept = 0;
-};
-
-/// A source that reports what bridges learn.
-class FdbWatch : public Source {
- public:
-  using Source::Source;
-  /// How often a station was left out, because limits::kLearnedStations were known already.
-  virtual std::uint64_t left_out() const noexcept = 0;
-  /// True from then on until a quarter of the room is free and the stations have been read again.
-  virtual bool leaves_out() const noexcept = 0;
 };
 
 /// What another program did to a route of ours that the fields of the route do not show.
@@ -179,13 +147,6 @@ struct ObjectEvent {
   bool drops_routes = false;
   /// Of an IPv6 address that exists.
   std::optional<DuplicateCheck> check{};
-};
-
-/// A subnet that is directly connected and that copy_subnets_to() could not copy.
-struct MissingSubnet {
-  Prefix subnet;
-  IfIndex port;
-  Status why;
 };
 
 class DataPlane {

@@ -70,11 +70,4 @@ struct MacAddress {
   friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
 };
 
-/// For hash maps: well mixed, unkeyed.
-struct IpHash {
-  using is_avalanching = void;
-  std::size_t operator()(const IpAddress& address) const noexcept;
-  std::size_t operator()(const Prefix& prefix) const noexcept;
-};
-
 }  // namespace rondo

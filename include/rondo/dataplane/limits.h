@@ -25,22 +25,11 @@ inline constexpr std::size_t kProgrammerOps = 8192;
 /// `DataPlaneContract.OrdersThatAreWrongByThemselvesAreInvalidArguments`.
 inline constexpr std::size_t kGroupMembers = 1024;
 
-/// Link events read from the kernel that wait for their turn. The rest stays in the socket; an overrun of the socket is detected and
-/// repaired.
-/// Reached: the rest stays in the socket; an overrun of the socket is detected and repaired. Figure: `sources.rows.depth`,
-/// `sources.rows.turned_away`. Test: `Gap.EventsThatNobodyTakesAreBoundedAndTheRestIsRepaired`.
-inline constexpr std::size_t kLinkEvents = 4096;
-
 /// Stations that bridges have learned and that a monitor remembers and reports, of all bridges together. The size of the table of a large
 /// switch chip; a flood of forged addresses must not fill the memory.
 /// Reached: further stations are not reported; they are read again when a quarter of the room is free. Figure:
 /// `stats.managers.state_db.stations_left_out`. Test: `FdbMonitorOnLinux.StationsBeyondTheLimitAreLeftOutUntilThereIsRoom`.
 inline constexpr std::size_t kLearnedStations = 65536;
-
-/// Subnets without the route that the kernel makes for an address, as its notifications say. Subnets of deleted addresses leave with the
-/// next audit. Reached: all are forgotten, and the routes are read again if there are few. Figure: none: the next audit says what is lost.
-/// Test: `SubnetRoutesTest.BeyondTheLimitTheRoutesAreReadAgain`.
-inline constexpr std::size_t kLostSubnets = 4096;
 
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
 static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");

@@ -212,15 +212,6 @@ struct Operation {
 };
 static_assert(sizeof(Operation) <= 64, "a bulk of orders is copied through two queues");
 
-/// How an object of the data plane differs from its order.
-enum class DriftKind : std::uint8_t {
-  Missing,   // It was ordered and does not exist.
-  Changed,   // It exists, but differs from its order.
-  Unwanted,  // It exists with our protocol number, but was not ordered.
-};
-/// "missing", "changed", "unwanted".
-std::string_view to_string(DriftKind kind) noexcept;
-
 /// For messages: "route 10.0.0.0/8 via nexthop 7".
 std::string to_string(const Order& order);
 

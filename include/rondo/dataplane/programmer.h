@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,18 +21,14 @@
 
 namespace rondo {
 
+class OrderObserver;
+class RecordedAnswers;
 class Scheduler;
 
 /// The lanes of a Programmer, by number.
 enum class OrderLane : std::uint8_t { Urgent, Bulk };
 
 using ProgrammerStats = ExecutorStats;
-
-/// Receives the orders and the answers. A lane is the number of an OrderLane.
-using OrderObserver = ExecutorObserver<Operation>;
-
-/// Replaces a data plane: gives the answers of a recorded run, at the recorded times.
-using RecordedAnswers = ExecutorAnswers<Operation>;
 
 class Programmer {
  public:
@@ -40,8 +37,8 @@ class Programmer {
     Mode mode = Mode::Thread;
     Priority priority{48};  // Priority of the turns that deliver answers; above that of the sources that wait for them.
     std::size_t ops_max = limits::kProgrammerOps;
-    OrderObserver* observer = nullptr;   // If given, it must outlive the programmer.
-    RecordedAnswers* answers = nullptr;  // If given, it must outlive the programmer. Then nothing is programmed, in either mode.
+    OrderObserver* observer = nullptr;   // For a journal. If given, it must outlive the programmer.
+    RecordedAnswers* answers = nullptr;  // For a replay. If given, it must outlive the programmer; then nothing is programmed.
     /// Called on the programming thread with each order that the data plane refused. Not called for a delete of a missing object, which
     /// counts as done.
     std::function<void(const Operation& refused)> on_refused = {};
@@ -52,7 +49,7 @@ class Programmer {
   /// 'scheduler' and 'plane' must outlive it.
   Programmer(Scheduler& scheduler, DataPlane& plane, Options options);
   /// Applies the submitted operations; delivers no more answers.
-  ~Programmer() = default;
+  ~Programmer();
 
   /// Binds the programming thread to 'cpus': see Executor::pin.
   Status pin(std::span<const unsigned> cpus) { return executor_.pin(cpus); }
@@ -81,6 +78,7 @@ class Programmer {
   const std::function<void(const Operation& refused)> on_refused_;
   const std::function<Status(const Status& error)> reword_;
   std::atomic<std::uint64_t> gone_deletes_ = 0;
+  const std::unique_ptr<ExecutorTap> tap_;
   Executor<Operation> executor_;
 };
 

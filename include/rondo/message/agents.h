@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/id.h"
 #include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
 #include "rondo/message/agent.h"
@@ -28,13 +29,7 @@ namespace message {
 class OrchMailbox;
 }
 
-/// Receives each message before its handler does, on the agent's thread: for tests and traces. An exception of it is ignored. It is not
-/// called if memory for the message's name is exhausted.
-class MessageWatch {
- public:
-  virtual ~MessageWatch() = default;
-  virtual void handling(std::string_view agent, const std::string& message) = 0;
-};
+class MessageWatch;
 
 struct AgentsOptions {
   /// The most messages that may wait for all agents of one priority together; further ones are refused with ResourceExhausted. A queue has
@@ -49,15 +44,12 @@ struct AgentsOptions {
   /// Stops the runtime when a limit or a reaction requires it; called on any thread. By default Scheduler::stop of every scheduler. Must
   /// not throw.
   std::function<void()> on_stop = {};
-  /// nullptr: none. Must outlive the agents.
+  /// For sim::AgentKit; nullptr: none. Must outlive the agents.
   MessageWatch* watch = nullptr;
 };
 
 /// A group that was added.
-struct GroupId {
-  std::uint64_t number = 0;
-  friend bool operator==(GroupId, GroupId) noexcept = default;
-};
+using GroupId = Id<struct GroupIdTag, std::uint64_t>;
 
 /// How to remove a group.
 enum class Removal : std::uint8_t {

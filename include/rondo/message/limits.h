@@ -59,14 +59,4 @@ inline constexpr std::size_t kAgents = 65'536;
 /// `Agents.AFloodOfAHigherPriorityStarvesNeitherStartNorEnd`.
 inline constexpr Duration kAgentDrain = 5000ms;
 
-/// Delay until the next attempt to give a queue its first turn after memory was exhausted. The start or end of another agent also retries.
-/// Reached: the next attempt. Figure: `AgentsFigures::queue_retries`. Test:
-/// `MessageAllocations.AQueueForWhichThereWasNoMemoryIsTriedAgain`.
-inline constexpr Duration kAgentQueueRetry = 100ms;
-
-/// Starts and ends of agents in one turn; the rest waits until other sources had their turns.
-/// Reached: the rest follows after other sources had their turns. Figure: `sources.rows.depth`. Test:
-/// `Agents.StartsAndEndsComeSomeInATurn`.
-inline constexpr std::uint32_t kAgentLifePerTurn = 16;
-
 }  // namespace rondo::limits

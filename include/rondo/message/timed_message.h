@@ -27,14 +27,14 @@ class TimedMessage {
 
   template <Message M>
   static TimedMessage once(Scheduler& scheduler, Address to, M value, Duration delay) {
-    return TimedMessage{std::make_unique<Once<M>>(scheduler, std::move(to), Duration{0}, std::move(value)), delay};
+    return TimedMessage{std::make_unique<Post<M, true>>(scheduler, std::move(to), Duration{0}, std::move(value)), delay};
   }
   /// Due at the first instant plus multiples of 'period', which must be positive (assert). Instants that passed while the thread was busy
   /// are skipped and counted. M must be copyable.
   template <Message M>
   static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
     RONDO_EXPECT(period > Duration{0}, "a periodic message with a period of " + std::to_string(period.count()) + " ns; it is above 0");
-    return TimedMessage{std::make_unique<Again<M>>(scheduler, std::move(to), period, std::move(value)), period};
+    return TimedMessage{std::make_unique<Post<M, false>>(scheduler, std::move(to), period, std::move(value)), period};
   }
 
   void cancel() noexcept {
@@ -65,25 +65,21 @@ class TimedMessage {
     Scheduler& scheduler_;
     const Duration period_;  // 0: once.
   };
-  template <class M>
-  class Once final : public Timer {
+  template <class M, bool kIsOnce>
+  class Post final : public Timer {
    public:
-    Once(Scheduler& scheduler, Address to, Duration period, M&& value)
+    Post(Scheduler& scheduler, Address to, Duration period, M&& value)
         : Timer(scheduler, std::move(to), period), value_(std::move(value)) {}
 
    private:
-    Status post() override { return this->to_.post(std::move(value_)); }
+    Status post() override {
+      if constexpr (kIsOnce) {
+        return this->to_.post(std::move(value_));
+      } else {
+        return this->to_.post(value_);
+      }
+    }
     M value_;
-  };
-  template <class M>
-  class Again final : public Timer {
-   public:
-    Again(Scheduler& scheduler, Address to, Duration period, M&& value)
-        : Timer(scheduler, std::move(to), period), value_(std::move(value)) {}
-
-   private:
-    Status post() override { return this->to_.post(value_); }
-    const M value_;
   };
   TimedMessage(std::unique_ptr<Timer> timer, Duration delay) : timer_(std::move(timer)) { timer_->arm(delay); }
   std::unique_ptr<Timer> timer_;

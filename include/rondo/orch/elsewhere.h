@@ -67,20 +67,6 @@ concept Encoded = std::default_initializable<T> && requires(const T& value, T& r
   { ElsewhereCodec<T>::decode(from, read) } -> std::same_as<bool>;
 };
 
-/// The value type of a work's return type; void if it has none.
-template <class R>
-struct Returned {
-  using Value = R;
-};
-template <class T>
-struct Returned<Result<T>> {
-  using Value = T;
-};
-template <>
-struct Returned<Status> {
-  using Value = void;
-};
-
 template <class Work>
 decltype(auto) call(Work& work, const std::stop_token& stop) {
   if constexpr (std::is_invocable_v<Work&, std::stop_token>) {
@@ -93,7 +79,17 @@ decltype(auto) call(Work& work, const std::stop_token& stop) {
 template <class Work, class Done>
 class TypedJob final : public Job {
   using R = decltype(call(std::declval<Work&>(), std::declval<const std::stop_token&>()));
-  using Value = typename Returned<R>::Value;
+  /// The type of a value that the work returns, directly or in a Result; void if there is none.
+  static auto value_type() {
+    if constexpr (std::is_void_v<R> || std::is_same_v<R, Status>) {
+      return std::type_identity<void>{};
+    } else if constexpr (requires(R result) { []<class T>(const Result<T>&) {}(result); }) {
+      return std::type_identity<typename R::value_type>{};
+    } else {
+      return std::type_identity<R>{};
+    }
+  }
+  using Value = typename decltype(value_type())::type;
   static constexpr bool kHasValue = !std::is_void_v<Value>;
 
  public:

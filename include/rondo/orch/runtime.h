@@ -19,24 +19,17 @@
 #include "rondo/orch/elsewhere.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
-#include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime_observer.h"
-#include "rondo/orch/runtime_part.h"
-#include "rondo/sched/executor_core.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 
 namespace rondo {
 
-class ExecutorRecords;
-class TurnOverrides;
+class RowTap;
+class RuntimePart;
 class Worker;
-
-/// A recorded run that a replay runs again: what decides and answers in place of clock, state and targets. replay::Replay makes it.
-struct ReplayedRun {
-  TurnOverrides* turns = nullptr;
-  ExecutorRecords* executors = nullptr;
-};
+struct ReplayedRun;
+struct RowEvent;
 
 struct RuntimeOptions {
   PolicyOptions policy = BudgetedFrames{};
@@ -47,8 +40,8 @@ struct RuntimeOptions {
   std::function<Result<std::unique_ptr<Store>>(Scheduler&)> store = {};
   /// Receives what the runtime does, for example a journal (rondo/journal/journal.h); nullptr: none. The runtime destroys it last.
   std::unique_ptr<RuntimeObserver> observer = nullptr;
-  /// Only for a replay; the objects must outlive the runtime.
-  ReplayedRun replayed = {};
+  /// Only for a replay (replay::Replay::runtime_options()); it must outlive the runtime.
+  const ReplayedRun* replayed = nullptr;
   /// Priority of the turns that run posted functions (post()).
   Priority posted = Priority::p7;
   /// Log a warning for each reject and each exception of a handler, until on_reject() is called, and an error for each source that is
@@ -80,33 +73,6 @@ class Table {
   Runtime* runtime_;
   std::string name_;
   Status refused_;  // Why the store refused the table.
-};
-
-/// One row that waits, for display.
-struct ParkedRow {
-  std::string table;
-  std::string key;
-  ChangeOp op = ChangeOp::Set;
-  std::vector<Fact> facts;  // All facts it waits for; it is indexed under the first.
-  Duration waited{0};
-  Duration retry_in{0};  // For rows parked on time.
-  std::string why;       // For rows parked on time: the reason that the handler gave.
-};
-
-/// A row whose newest change was rejected.
-struct RejectedRow {
-  std::string key;
-  std::string why;  // Or a note that the reason is no longer kept: limits::kRejectionsKept.
-};
-
-/// A fact and how many rows are parked on it. Each row is parked on one fact at a time: the first one that does not hold.
-struct ParkedFact {
-  Fact fact;
-  std::string table;  // The table of the rows.
-  std::size_t rows = 0;
-  bool has_provider = false;
-  std::string provider;  // Its name; empty if no Orch provides facts of that kind.
-  Duration oldest{0};    // How long the oldest of the rows has waited.
 };
 
 /// Where a fact comes from: the row that would make it true, and a note for people, such as "the port has no carrier".
@@ -236,11 +202,13 @@ class Runtime {
   /// Store::declare and Store::subscribe. An exception of the constructor passes through, and the runtime keeps nothing of the Orch.
   template <class T, class... Arguments>
   Result<T*> try_add(Arguments&&... arguments) {
-    Adding adding(*this);
-    auto orch = std::make_unique<T>(*this, std::forward<Arguments>(arguments)...);
-    if (!adding.refused().ok()) return failure(adding.refused());
-    T* const added = orch.get();
-    adopt(std::move(orch));
+    T* added = nullptr;
+    Status refused = add_made([&]() -> std::unique_ptr<Orch> {
+      auto orch = std::make_unique<T>(*this, std::forward<Arguments>(arguments)...);
+      added = orch.get();
+      return orch;
+    });
+    if (!refused.ok()) return failure(std::move(refused));
     return added;
   }
 
@@ -275,7 +243,7 @@ class Runtime {
   /// Replay: the journal records the result if its type has an ElsewhereCodec; a replay then gives that result and does not run 'work'. A
   /// result of another type makes the replay report "different" at that point.
   template <class Work, class Done>
-  Status run_elsewhere(Work work, Done done, Priority priority = ExecutorOptions{}.priority) {
+  Status run_elsewhere(Work work, Done done, Priority priority = Priority{48}) {
     return run_elsewhere_job(elsewhere::make_job(std::move(work), std::move(done)), priority);
   }
 
@@ -306,17 +274,6 @@ class Runtime {
   /// Worker::stop(), and tables that this program writes and none of its Orchs consumes, in which changes wait. A table on a server is
   /// not reported, because another process may consume it.
   std::vector<std::string> standstills(std::size_t max) const;
-  std::vector<ParkedFact> parked_facts(std::size_t max) const;
-  std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
-  /// The same in pages, for any number of entries. 'place' is 0 for the first page and kNoPlace after the last. Each call examines
-  /// kPlacesOfPage places, so a page may hold fewer than 'max' entries, or none. An entry that stays parked meanwhile is returned exactly
-  /// once.
-  static constexpr std::uint32_t kNoPlace = UINT32_MAX;
-  static constexpr std::uint32_t kPlacesOfPage = 256;
-  std::vector<ParkedFact> parked_facts(std::size_t max, std::uint32_t& place) const;
-  std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const;
-  /// Rejected rows of 'table' in the order of their keys, at most 'max', beginning behind the key 'after'.
-  std::vector<RejectedRow> rejected_rows(std::string_view table, std::size_t max, const std::optional<std::string>& after = {}) const;
   /// Number of facts that rows wait for. O(1).
   std::size_t awaited_facts() const;
   /// Facts that the sweep found. While rows wait for facts or depend on them, the sweep checks every fact within a second
@@ -329,9 +286,9 @@ class Runtime {
   WhyLink row_state(std::string_view table, const Record& row) const;
   /// Calls 'listener' for each event at the consumer of 'table' from now on. NotFound if no Orch of this runtime consumes it; Orchs of its
   /// workers do not count. InvalidArgument for an empty function.
-  Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
+  Result<std::unique_ptr<RowTap>> tap(std::string_view table, std::function<void(const RowEvent& event)> listener);
   /// The same for the changes that the consumer takes, before they are merged with what waits.
-  Result<std::unique_ptr<RowTap>> tap_taken(std::string_view table, RowTap::TakenListener listener);
+  Result<std::unique_ptr<RowTap>> tap_taken(std::string_view table, std::function<void(const Change& change)> listener);
   /// Sets the function that tells `why` which row makes a fact of 'kind' true.
   void explain(FactKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
   /// The same where any one of several rows would make the fact true: `why` follows each, and shows at most limits::kWhyDepth of them.
@@ -357,27 +314,11 @@ class Runtime {
   friend class RuntimeView;
   friend class Worker;
   struct Parts;
-  /// Collects the errors of an Orch while it is being constructed.
-  class Adding {
-   public:
-    explicit Adding(Runtime& runtime);
-    ~Adding();
-    Adding(const Adding&) = delete;
-    Adding& operator=(const Adding&) = delete;
-    void refuse(Status why) {
-      if (refused_.ok()) refused_ = std::move(why);
-    }
-    const Status& refused() const noexcept { return refused_; }
-
-   private:
-    Runtime& runtime_;
-    Adding* const outer_;
-    Status refused_;
-  };
   explicit Runtime(std::unique_ptr<Parts> parts);
   static Result<std::unique_ptr<Parts>> make_parts(RuntimeOptions options);
   [[noreturn]] static void cannot_add(const Status& why);
-  void adopt(std::unique_ptr<Orch> orch);
+  /// Calls 'make' and keeps the Orch, or returns the first error that its constructor met.
+  Status add_made(const std::function<std::unique_ptr<Orch>()>& make);
   Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority);
   /// The worker on which an Orch consumes 'table'; nullptr if there is none.
   const Worker* worker_of(std::string_view table) const;

@@ -18,8 +18,4 @@ inline constexpr std::size_t kReplayBatchesAhead = 32;
 /// `RecordReaderTest.WhatIsReadAheadIsBounded`.
 inline constexpr std::size_t kReplayBytesAhead = 8 * 1024 * 1024;
 
-/// Depth of nested records in a replay. A recorded day has a few; a forged one could overflow the stack.
-/// Reached: the replay ends with a difference. Figure: `ReplayReport::came`. Test: `ReplayOfAgent.AForgedDayEndsInAReport`.
-inline constexpr unsigned kReplayNesting = 64;
-
 }  // namespace rondo::limits

@@ -19,9 +19,12 @@
 
 #include "rondo/base/result.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/dataplane/programmer.h"
-#include "rondo/dataplane/recorded_restart.h"
 #include "rondo/orch/runtime.h"
+
+namespace rondo {
+class RecordedAnswers;
+class RecordedRestart;
+}  // namespace rondo
 
 namespace rondo::replay {
 

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -31,10 +32,58 @@
 #include <vector>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/base/metrics.h"
 #include "rondo/base/status.h"
-#include "rondo/sched/executor_core.h"
+#include "rondo/base/time.h"
+#include "rondo/sched/priority.h"
 
 namespace rondo {
+
+class ExecutorTap;
+class Scheduler;
+
+enum class ExecutorMode : std::uint8_t {
+  Thread,  // apply() runs on threads of the executor.
+  Inline,  // apply() runs in turns of the executor's source: for tests, and for targets that do not block.
+};
+
+/// What the destructor of an executor does with the operations whose apply() has not begun.
+enum class ExecutorEnd : std::uint8_t { Apply, Drop };
+
+struct ExecutorOptions {
+  /// Names the executor's source, and its records in a journal. Two executors of a runtime need different names for a replay.
+  std::string name = "executor";
+  /// For messages: the name of what apply() calls.
+  std::string target = "the target";
+  ExecutorMode mode = ExecutorMode::Thread;
+  /// 1 to limits::kExecutorThreads (asserted). With more than one thread, batches are applied concurrently and delivered in the order in
+  /// which they end. Use several threads only for operations that do not depend on each other.
+  unsigned threads = 1;
+  /// One number per lane, the most urgent lane first; 1 to limits::kExecutorLanes lanes (asserted). The number, at least 1 (asserted),
+  /// limits how many batches the lane gets in a row while a less urgent lane waits. So an urgent lane overtakes between two batches, and no
+  /// lane starves.
+  std::vector<unsigned> lanes = {1};
+  /// Priority of the turns that deliver answers. It should be above the priority of the sources that wait for the answers.
+  Priority priority{48};
+  /// has_room() is false while this many operations are in flight.
+  std::size_t operations_max = limits::kExecutorOperations;
+  /// The most operations of one apply().
+  std::size_t batch_max = limits::kExecutorBatch;
+  ExecutorEnd at_end = ExecutorEnd::Apply;
+};
+
+/// Figures; read on the scheduler's thread.
+struct ExecutorStats {
+  std::uint64_t submitted = 0;
+  std::uint64_t applied = 0;  // Operations with an answer, failed ones included.
+  std::uint64_t failed = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t full_batches = 0;  // Batches of ExecutorOptions::batch_max operations.
+  std::uint64_t full = 0;          // Times has_room() became false because operations_max operations were in flight.
+  Duration busy{0};                // Time inside apply(), summed over all threads.
+  Histogram latency_ns;            // From submit to the answer's turn, one sample per submission.
+};
 
 /// An operation is movable and has a member 'status', ok by default, which apply() sets when the operation fails. Further members hold
 /// results.
@@ -53,33 +102,67 @@ struct OperationCodec {
   std::function<bool(std::string_view bytes, Operation& operation)> decode_answer = {};
 };
 
-/// Receives each submission and each answered batch, in order. Scheduler's thread.
-template <ExecutorOperation Operation>
-class ExecutorObserver {
+/// The part of an Executor that does not depend on the type of its operations.
+class ExecutorBase {
  public:
-  virtual ~ExecutorObserver() = default;
-  virtual void submitted(std::size_t lane, std::span<const Operation> operations) = 0;
-  /// A batch was answered: with one thread, the oldest unanswered operations of a lane.
-  virtual void answered(std::size_t lane, std::span<const Operation> operations) = 0;
+  ExecutorBase(const ExecutorBase&) = delete;
+  ExecutorBase& operator=(const ExecutorBase&) = delete;
+
+  /// Binds the threads to 'cpus' (see base/thread_settings.h for the reason and the errors). Does nothing with ExecutorMode::Inline.
+  Status pin(std::span<const unsigned> cpus);
+  /// True while fewer than 'operations_max' operations are in flight.
+  bool has_room() const noexcept;
+  /// Calls 'wake', in the turn that delivers answers, each time has_room() becomes true again. Several functions may be set; each is
+  /// called.
+  void on_room(std::function<void()> wake);
+  std::size_t in_flight() const noexcept;
+  const ExecutorStats& stats() const noexcept;
+
+ protected:
+  /// A vector of operations: those of one submission, or those of one apply().
+  class Operations {
+   public:
+    Operations() = default;
+    Operations(const Operations&) = delete;
+    Operations& operator=(const Operations&) = delete;
+    virtual ~Operations();
+    /// An empty one of the same executor.
+    virtual std::unique_ptr<Operations> make() const = 0;
+    virtual std::size_t size() const noexcept = 0;
+    /// Moves 'count' operations of 'from' to the end, which then has at most 'reserve' of them; 'first' is the number of the first of them.
+    /// Frees the memory of 'from' when its last operation is moved.
+    virtual void take(Operations& from, std::size_t first, std::size_t count, std::size_t reserve) = 0;
+    /// Applies 'count' operations; does not throw. Called on a thread of the executor.
+    virtual void apply(std::size_t first, std::size_t count) = 0;
+    virtual std::size_t failures() const = 0;
+    virtual Status& status(std::size_t index) = 0;
+    /// Calls the callback of this submission with operations of 'batch'.
+    virtual void deliver(Operations& batch, std::size_t first, std::size_t count) const = 0;
+    // See OperationCodec.
+    virtual bool has_codec() const noexcept = 0;
+    virtual void encode_order(std::size_t index, std::string& bytes) const = 0;
+    virtual void encode_answer(std::size_t index, std::string& bytes) const = 0;
+    virtual bool decode_answer(std::size_t index, std::string_view bytes) = 0;
+  };
+
+  /// With a 'tap' the executor uses neither the runtime's journal nor the faults of a simulated world.
+  ExecutorBase(Scheduler& scheduler, ExecutorOptions options, ExecutorTap* tap);
+  ~ExecutorBase();
+  /// Adds the source and starts the threads. 'kind' makes the batches. Throws std::system_error when a thread cannot be started.
+  void start(std::unique_ptr<Operations> kind);
+  /// Joins the threads; applies or drops the remaining operations. No function of the executor's type is called after it.
+  void end();
+  void submit(std::size_t lane, std::unique_ptr<Operations> operations);
+  const ExecutorOptions& options() const noexcept;
+
+ private:
+  friend class ExecutorTap;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
-/// Replaces the target: gives the answers of a recorded run, at the recorded times.
 template <ExecutorOperation Operation>
-class ExecutorAnswers {
- public:
-  virtual ~ExecutorAnswers() = default;
-  /// Sets the source whose turns deliver answers. When it is woken, it calls next() in collect() and in its turn.
-  virtual void attach(Source& source) = 0;
-  /// The next batch whose answers are due: its lane and the number of its operations. False if none is due yet.
-  virtual bool next(std::size_t& lane, std::size_t& count) = 0;
-  /// Writes the answers of that batch into the operations; there are fewer of them if this run submitted fewer.
-  virtual void answer(std::span<Operation> operations) = 0;
-  /// The backlog that the recorded run reported at the end of the current turn.
-  virtual Backlog backlog() = 0;
-};
-
-template <ExecutorOperation Operation>
-class Executor {
+class Executor final : public ExecutorBase {
  public:
   /// Carries operations out, in order, and sets the status of each that fails. May block. Runs on one thread of the executor, or
   /// concurrently on ExecutorOptions::threads of them.
@@ -91,176 +174,91 @@ class Executor {
 
   /// 'scheduler' must outlive it. Throws std::system_error when a thread cannot be started.
   Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options = {}, OperationCodec<Operation> codec = {})
-      : typed_(std::move(apply), std::move(codec)), core_(start(scheduler, std::move(options), true)) {}
-  /// For callers that record and replay the operations themselves. Both pointers may be null, and must outlive the executor. The executor
-  /// then uses neither the runtime's journal nor the faults of a simulated world. With 'answers' nothing is applied.
-  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, ExecutorObserver<Operation>* observer,
-           ExecutorAnswers<Operation>* answers)
-      : typed_(std::move(apply), observer, answers), core_(start(scheduler, std::move(options), false)) {}
+      : Executor(scheduler, std::move(apply), std::move(options), std::move(codec), nullptr) {}
+  /// For operations that are recorded in another way, or not at all. 'tap' must outlive the executor.
+  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, ExecutorTap& tap)
+      : Executor(scheduler, std::move(apply), std::move(options), {}, &tap) {}
   /// Waits for the apply() calls that run. Then applies the remaining operations, or drops them (ExecutorOptions::at_end). Calls no
   /// callback.
-  ~Executor() = default;
-  Executor(const Executor&) = delete;
-  Executor& operator=(const Executor&) = delete;
-
-  /// Binds the threads to 'cpus' (see base/thread_settings.h for the reason and the errors). Does nothing with ExecutorMode::Inline.
-  Status pin(std::span<const unsigned> cpus) { return core_->pin(cpus); }
+  ~Executor() { end(); }
 
   /// Submits operations. A turn after the current one hands them over; small submissions of a lane then share a batch. Never blocks and
   /// never refuses. 'lane' must be below the number of lanes (asserted). 'done' may be empty.
   void submit(std::size_t lane, std::vector<Operation> operations, Done done) {
     if (operations.empty()) return;
-    auto lot = std::make_shared<Lot>();
-    lot->size = operations.size();
-    lot->operations = std::move(operations);
-    lot->done = std::move(done);
-    core_->submit(lane, std::move(lot));
+    auto submission = std::make_unique<Vector>(*this);
+    submission->operations = std::move(operations);
+    submission->done = std::move(done);
+    ExecutorBase::submit(lane, std::move(submission));
   }
 
-  /// True while fewer than 'operations_max' operations are in flight.
-  bool has_room() const noexcept { return core_->has_room(); }
-  /// Calls 'wake', in the turn that delivers answers, each time has_room() becomes true again. Several functions may be set; each is
-  /// called.
-  void on_room(std::function<void()> wake) { core_->on_room(std::move(wake)); }
-
-  std::size_t in_flight() const noexcept { return core_->in_flight(); }
-  const ExecutorStats& stats() const noexcept { return core_->stats(); }
-
  private:
-  struct Lot final : executor::Lot {
-    std::vector<Operation> operations;
-    Done done;
-  };
-  struct Batch final : executor::Batch {
-    std::vector<Operation> operations;
-  };
-
-  /// The functions of the core that depend on the type.
-  class Typed final : public executor::Typed {
+  friend class ExecutorTap;
+  class Vector final : public Operations {
    public:
-    Typed(Apply apply, OperationCodec<Operation> codec) : apply_(std::move(apply)), codec_(std::move(codec)) {
-      const bool is_whole = codec_.encode_order && codec_.encode_answer && codec_.decode_answer;
-      const bool is_none = !codec_.encode_order && !codec_.encode_answer && !codec_.decode_answer;
-      RONDO_EXPECT(is_whole || is_none, "an OperationCodec was given some of its functions; give all three or none");
-    }
-    Typed(Apply apply, ExecutorObserver<Operation>* observer, ExecutorAnswers<Operation>* answers)
-        : apply_(std::move(apply)), observer_(observer), answers_(answers) {}
-    void set_core(executor::Core& core) noexcept { core_ = &core; }
-
-    std::unique_ptr<executor::Batch> make_batch() const override { return std::make_unique<Batch>(); }
-    void move(executor::Lot& from, std::size_t count, executor::Batch& to, std::size_t reserve) const override {
-      Lot& lot = static_cast<Lot&>(from);
-      std::vector<Operation>& operations = static_cast<Batch&>(to).operations;
-      if (operations.empty() && lot.taken == 0 && count == lot.size) {  // Moves the whole vector instead of each operation.
-        operations = std::move(lot.operations);
+    explicit Vector(Executor& executor) noexcept : executor_(executor) {}
+    std::unique_ptr<Operations> make() const override { return std::make_unique<Vector>(executor_); }
+    std::size_t size() const noexcept override { return operations.size(); }
+    void take(Operations& from, std::size_t first, std::size_t count, std::size_t reserve) override {
+      std::vector<Operation>& source = static_cast<Vector&>(from).operations;
+      if (operations.empty() && first == 0 && count == source.size()) {  // Moves the whole vector instead of each operation.
+        operations = std::move(source);
         return;
       }
       operations.reserve(reserve);
-      const auto first = lot.operations.begin() + static_cast<std::ptrdiff_t>(lot.taken);
-      std::move(first, first + static_cast<std::ptrdiff_t>(count), std::back_inserter(operations));
-      // Frees the memory now, because the lot lives until its last answer.
-      if (lot.taken + count == lot.size) std::vector<Operation>{}.swap(lot.operations);
+      const auto begin = source.begin() + static_cast<std::ptrdiff_t>(first);
+      std::move(begin, begin + static_cast<std::ptrdiff_t>(count), std::back_inserter(operations));
+      // Frees the memory now, because a submission lives until its last answer.
+      if (first + count == source.size()) std::vector<Operation>{}.swap(source);
     }
-    void apply(executor::Batch& batch, std::size_t first, std::size_t count) override {
-      const std::span<Operation> operations = part(batch, first, count);
+    void apply(std::size_t first, std::size_t count) override {
+      const std::span<Operation> part = std::span{operations}.subspan(first, count);
       try {
-        apply_(operations);
+        executor_.apply_(part);
       } catch (const std::exception& error) {
-        fail(operations, error.what());
+        executor_.fail(part, error.what());
       } catch (...) {
-        fail(operations, "something that is no std::exception");
+        executor_.fail(part, "something that is no std::exception");
       }
     }
-    std::size_t failures_of(const executor::Batch& batch) const override {
-      const std::vector<Operation>& operations = static_cast<const Batch&>(batch).operations;
+    std::size_t failures() const override {
       return static_cast<std::size_t>(
           std::count_if(operations.begin(), operations.end(), [](const Operation& o) { return !o.status.ok(); }));
     }
-    void set_status(executor::Batch& batch, std::size_t index, Status status) const override {
-      static_cast<Batch&>(batch).operations[index].status = std::move(status);
+    Status& status(std::size_t index) override { return operations[index].status; }
+    void deliver(Operations& batch, std::size_t first, std::size_t count) const override {
+      if (done) done(std::span{static_cast<Vector&>(batch).operations}.subspan(first, count));
     }
-    void deliver(executor::Lot& lot, executor::Batch& batch, std::size_t first, std::size_t count) override {
-      const Done& done = static_cast<Lot&>(lot).done;
-      if (done) done(part(batch, first, count));
-    }
-
-    bool is_recorded() const override { return observer_ != nullptr || (codec_.encode_order && core_->has_journal()); }
-    void record_submitted(std::size_t lane, const executor::Lot& lot) override {
-      const std::vector<Operation>& operations = static_cast<const Lot&>(lot).operations;
-      if (observer_ != nullptr) return observer_->submitted(lane, operations);
-      executor::Texts texts;
-      for (const Operation& operation : operations) texts.add([&](std::string& to) { codec_.encode_order(operation, to); });
-      core_->record_orders(lane, texts);
-    }
-    void record_answered(const executor::Batch& batch) override {
-      const std::vector<Operation>& operations = static_cast<const Batch&>(batch).operations;
-      if (observer_ != nullptr) return observer_->answered(batch.lane, operations);
-      executor::Texts texts;
-      for (const Operation& operation : operations) {
-        texts.add([&](std::string& to) {
-          executor::append_status(operation.status, to);
-          codec_.encode_answer(operation, to);
-        });
-      }
-      core_->record_answers(batch.lane, batch.first, texts);
+    bool has_codec() const noexcept override { return executor_.codec_.encode_order != nullptr; }
+    void encode_order(std::size_t index, std::string& bytes) const override { executor_.codec_.encode_order(operations[index], bytes); }
+    void encode_answer(std::size_t index, std::string& bytes) const override { executor_.codec_.encode_answer(operations[index], bytes); }
+    bool decode_answer(std::size_t index, std::string_view bytes) override {
+      return executor_.codec_.decode_answer(bytes, operations[index]);
     }
 
-    bool is_replayed() const override { return answers_ != nullptr || core_->is_replayed(); }
-    void attach(Source& source) override {
-      if (answers_ != nullptr) answers_->attach(source);
-    }
-    bool next_answered(std::size_t& lane, std::uint64_t& first, std::size_t& count) override {
-      if (answers_ != nullptr) {
-        first = kOldest;
-        return answers_->next(lane, count);
-      }
-      if (!codec_.decode_answer || !core_->next_recorded(lane, first, recorded_)) return false;
-      count = recorded_.size();
-      return true;
-    }
-    void join(executor::Batch& to, executor::Batch& from) const override {
-      std::vector<Operation>& operations = static_cast<Batch&>(to).operations;
-      std::ranges::move(static_cast<Batch&>(from).operations, std::back_inserter(operations));
-    }
-    void fill(executor::Batch& batch) override {
-      std::vector<Operation>& operations = static_cast<Batch&>(batch).operations;
-      if (answers_ != nullptr) return answers_->answer(operations);
-      for (std::size_t i = 0; i < operations.size(); ++i) {
-        std::string_view bytes = recorded_[i];
-        if (executor::take_status(bytes, operations[i].status) && codec_.decode_answer(bytes, operations[i])) continue;
-        return core_->refuse_recorded("an answer that the codec cannot read");
-      }
-    }
-    Backlog recorded_backlog() override { return answers_ != nullptr ? answers_->backlog() : core_->recorded_backlog(); }
+    std::vector<Operation> operations;
+    Done done;
 
    private:
-    static std::span<Operation> part(executor::Batch& batch, std::size_t first, std::size_t count) {
-      return std::span{static_cast<Batch&>(batch).operations}.subspan(first, count);
-    }
-    /// It is unknown whether the operations were carried out, so each gets an error, and the thread continues.
-    void fail(std::span<Operation> operations, const char* what) const {
-      for (Operation& operation : operations) {
-        if (operation.status.ok()) operation.status = Status{StatusCode::Internal, core_->options().target + " threw: " + what};
-      }
-    }
-
-    Apply apply_;
-    OperationCodec<Operation> codec_;
-    ExecutorObserver<Operation>* observer_ = nullptr;
-    ExecutorAnswers<Operation>* answers_ = nullptr;
-    executor::Core* core_ = nullptr;
-    std::vector<std::string_view> recorded_;  // Answers found by next_answered().
+    Executor& executor_;
   };
 
-  std::unique_ptr<executor::Core> start(Scheduler& scheduler, ExecutorOptions options, bool uses_host) {
-    auto core = std::make_unique<executor::Core>(scheduler, std::move(options), typed_, uses_host);
-    typed_.set_core(*core);
-    core->start();
-    return core;
+  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, OperationCodec<Operation> codec, ExecutorTap* tap)
+      : ExecutorBase(scheduler, std::move(options), tap), apply_(std::move(apply)), codec_(std::move(codec)) {
+    const bool is_whole = codec_.encode_order && codec_.encode_answer && codec_.decode_answer;
+    const bool is_none = !codec_.encode_order && !codec_.encode_answer && !codec_.decode_answer;
+    RONDO_EXPECT(is_whole || is_none, "an OperationCodec was given some of its functions; give all three or none");
+    start(std::make_unique<Vector>(*this));
+  }
+  /// It is unknown whether the operations were carried out, so each gets an error, and the thread continues.
+  void fail(std::span<Operation> operations, const char* what) const {
+    for (Operation& operation : operations) {
+      if (operation.status.ok()) operation.status = Status{StatusCode::Internal, options().target + " threw: " + what};
+    }
   }
 
-  Typed typed_;
-  std::unique_ptr<executor::Core> core_;  // Last member, destroyed first: its threads use the members before it.
+  const Apply apply_;
+  const OperationCodec<Operation> codec_;
 };
 
 }  // namespace rondo

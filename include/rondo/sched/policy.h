@@ -127,21 +127,9 @@ struct PolicySettings {
 /// The policies a user can choose by value.
 using PolicyOptions = std::variant<BudgetedFrames, StrictPriority, StrictlyOrdered, QuotedRoundRobin, PolicySettings>;
 
-/// Largest values seen of one priority; its bound is computed from them.
-struct PriorityUse {
-  Duration longest{0};         // Longest turn, including the time since the previous turn if a source was ready then.
-  Duration longest_item{0};    // The same divided by the items of the turn; only in policies that count items.
-  std::int64_t items = 0;      // Most items of a turn, at least 1; only in policies that count items.
-  std::int64_t overdraft = 0;  // Most items beyond a quota; only in policies that count items.
-  std::uint32_t sources = 0;   // Most sources at a time.
-  std::uint64_t weights = 0;   // Highest sum of their weights.
-  bool numbered = false;       // Some sources number their items: the number of older items is then unknown.
-};
+struct PriorityUse;
+/// By priority.
 using PriorityUses = std::array<PriorityUse, limits::kPriorities>;
-
-/// The longest wait of a source of 'priority' with 'weight' under 'settings', if turns and numbers of sources stay within 'uses'.
-/// Duration::max() if there is no bound. See the top of this file. O(priorities).
-Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Priority priority, std::uint32_t weight = 1);
 
 /// The interface between the scheduler and its policy. All settings have one implementation; it is behind an interface so that users of
 /// this header do not compile its ready sets, and so that set_policy() can exchange it. Scheduler's thread only. Unless a comment says
@@ -169,10 +157,12 @@ class Policy {
   /// For display, such as "strict priority, least recently served first, 128 items or 1000 us a turn".
   virtual std::string describe() const = 0;
   virtual const PolicySettings& settings() const noexcept = 0;
+  /// The largest values seen so far, from which the bounds are computed.
   virtual const PriorityUses& uses() const noexcept = 0;
 
-  /// The longest wait of 'source', without reactor polls before its turn: wait_bound() of the uses recorded so far.
-  Duration bound(const Source& source) const { return wait_bound(settings(), uses(), source.priority(), source.weight()); }
+  /// The longest wait of 'source', without reactor polls before its turn, if turns and numbers of sources stay within uses(). See the top
+  /// of this file.
+  Duration bound(const Source& source) const;
   /// One sentence for each cause that voids the bound or makes it too long: unlimited budgets, a frame above limits::kFrameTime, turns that
   /// were longer than the budget of their priority. For logs and display.
   std::vector<std::string> warnings() const;

@@ -23,8 +23,6 @@
 #include "rondo/sched/reactor.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
-#include "rondo/sched/turn_observer.h"
-#include "rondo/sched/turn_overrides.h"
 
 namespace rondo {
 
@@ -54,6 +52,8 @@ struct LongTurn {
 };
 
 class ExecutorHost;
+class TurnObserver;
+class TurnOverrides;
 
 class Scheduler {
  public:

@@ -31,10 +31,10 @@ struct HandledMessage {
 };
 
 /// One thread only.
-class AgentKit final : private MessageWatch {
+class AgentKit final {
  public:
   explicit AgentKit(AgentKitOptions options = {});
-  ~AgentKit() override;
+  ~AgentKit();
   AgentKit(const AgentKit&) = delete;
   AgentKit& operator=(const AgentKit&) = delete;
 
@@ -55,10 +55,11 @@ class AgentKit final : private MessageWatch {
   std::string order() const;
 
  private:
-  void handling(std::string_view agent, const std::string& message) override;
+  class Watch;
   World world_;
   Scheduler scheduler_;
   std::vector<HandledMessage> handled_;
+  std::unique_ptr<MessageWatch> watch_;
   std::unique_ptr<Agents> agents_;
 };
 

@@ -1,4 +1,4 @@
-// Checker: an invariant of every world, checked while the world runs. Standard checkers are in rondo/sim/checkers.h; a test adds its own.
+// Checker: an invariant of every world, checked while the world runs. A world has the standard checkers; a test adds its own.
 // The first Violation ends the run.
 #pragma once
 
@@ -10,12 +10,7 @@
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/orch/fact.h"
-#include "rondo/sched/source.h"
 #include "rondo/store/change.h"
-
-namespace rondo {
-class Consumer;
-}
 
 namespace rondo::sim {
 
@@ -57,19 +52,6 @@ struct Violation {
   std::string what;
   std::uint64_t turn = 0;
   Instant when;
-};
-
-/// The turn that ended last.
-struct TurnSeen {
-  const Source* source = nullptr;      // Null if there was none, or if the source was destroyed since.
-  const Consumer* consumer = nullptr;  // The source, if it is a consumer; null otherwise.
-  std::uint64_t number = 0;            // Source::number().
-  Budget budget;                       // The budget of the turn.
-  Turn turn;                           // The result of the turn.
-  Duration waited{0};                  // From ready to the start of the turn.
-  Duration promised{0};                // A bound of 'waited' that the scheduler computed earlier; the newest bound is never lower.
-  const Source* overdue = nullptr;     // Checked now and then: a ready source that has waited longer than its bound.
-  Duration overstayed{0};              // How long the turn continued after its time was over.
 };
 
 /// All calls are made between two turns or within one, on the world's thread. A checker only reads. Ok: the invariant holds.

@@ -21,14 +21,14 @@
 #include "rondo/orch/runtime_observer.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/sim_clock.h"
-#include "rondo/sched/sim_reactor.h"
 #include "rondo/sim/checker.h"
 #include "rondo/sim/fault_plan.h"
 #include "rondo/store/store.h"
 
 namespace rondo {
 class Runtime;
-}
+class SimReactor;
+}  // namespace rondo
 
 namespace rondo::sim {
 
@@ -59,6 +59,8 @@ struct WorldOptions {
   Duration rest = 1s;
 };
 
+struct TurnSeen;
+
 class World {
  public:
   explicit World(std::uint64_t seed);
@@ -69,7 +71,7 @@ class World {
   World& operator=(const World&) = delete;
 
   SimClock& clock() noexcept { return clock_; }
-  SimReactor& reactor() noexcept { return reactor_; }
+  Reactor& reactor() noexcept;
   Random& random() noexcept { return random_; }
   std::uint64_t seed() const noexcept { return random_.seed(); }
   Instant now() const noexcept { return clock_.now(); }
@@ -79,7 +81,7 @@ class World {
   void set_turn_cost(Duration cost) noexcept { turn_cost_ = cost; }
 
   /// Calls 'what' as an action of the outside world after 'delay'.
-  void after(Duration delay, std::function<void()> what) { reactor_.at(clock_.now() + delay, std::move(what)); }
+  void after(Duration delay, std::function<void()> what);
 
   // --- A separate scheduler.
 
@@ -140,7 +142,7 @@ class World {
 
   std::uint64_t turns() const noexcept { return turns_; }
   std::uint64_t crashes() const noexcept;
-  /// The last turn of the program that ended.
+  /// The last turn of the program that ended; for the standard checkers.
   const TurnSeen& last_turn() const noexcept;
   /// Hash of the whole run: turns with source, items and time; events with tables, rows, facts and instants; orders to the simulated kernel
   /// and their results.
@@ -155,7 +157,7 @@ class World {
 
   Random random_;
   SimClock clock_;
-  SimReactor reactor_;
+  std::unique_ptr<SimReactor> reactor_;
   Duration turn_cost_ = 1us;
   std::uint64_t turns_ = 0;
   std::unique_ptr<WorldOptions> options_;

@@ -40,12 +40,6 @@ namespace rondo {
 class Scheduler;
 class Store;
 
-struct TableViewOptions {
-  Priority priority = Priority{};  // Priority of the turns in which it compares and writes.
-  /// Time until the next attempt after the store was unreachable or full.
-  Duration retry = 1s;
-};
-
 /// What apply() did, in rows.
 struct ViewTotals {
   std::size_t same = 0;  // Result of the last comparison.
@@ -65,8 +59,9 @@ using ViewDone = std::function<void(const Result<ViewTotals>& end)>;
 
 class TableView {
  public:
-  /// An empty view of a Staged or Watched table. Joins 'scheduler'; both must outlive the view.
-  TableView(Scheduler& scheduler, Store& store, std::string table, TableViewOptions options = {});
+  /// An empty view of a Staged or Watched table. Joins 'scheduler'; both must outlive the view. 'priority' is that of the turns in which it
+  /// compares and writes; 'retry' the time until the next attempt after the store was unreachable or full.
+  TableView(Scheduler& scheduler, Store& store, std::string table, Priority priority = Priority{}, Duration retry = 1s);
   /// Drops rows that were not applied; what apply() has written stays. O(rows).
   ~TableView();
   TableView(const TableView&) = delete;

@@ -80,7 +80,8 @@ class ZmqTable {
   /// InvalidArgument for an Event.
   Status write(const Change& change);
 
-  struct Outgoing;  // Private to the client.
+  /// Private to the client.
+  struct Outgoing;
 
  private:
   friend class ZmqClient;

@@ -17,6 +17,7 @@
 #include <set>
 #include <vector>
 
+#include "dataplane/missing_subnet.h"
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/request_channel.h"

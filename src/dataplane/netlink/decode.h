@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "dataplane/learned.h"
 #include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/message.h"
 #include "rondo/dataplane/dataplane.h"

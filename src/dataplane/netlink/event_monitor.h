@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "dataplane/limits.h"
 #include "dataplane/netlink/message.h"
 #include "dataplane/netlink/socket.h"
 #include "rondo/dataplane/limits.h"

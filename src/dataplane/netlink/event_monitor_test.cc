@@ -9,7 +9,7 @@
 
 #include "dataplane/netlink/fake_kernel.h"
 #include "rondo/sched/sim_clock.h"
-#include "rondo/sched/sim_reactor.h"
+#include "sched/sim_reactor.h"
 
 namespace rondo::netlink {
 namespace {

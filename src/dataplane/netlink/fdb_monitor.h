@@ -9,6 +9,7 @@
 #include <set>
 
 #include "dataplane/fdb_book.h"
+#include "dataplane/learned.h"
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/event_monitor.h"
 #include "rondo/dataplane/dataplane.h"

@@ -4,6 +4,7 @@
 #include "dataplane/netlink/link_monitor.h"
 
 #include <gtest/gtest.h>
+#include "dataplane/limits.h"
 
 #include <algorithm>
 

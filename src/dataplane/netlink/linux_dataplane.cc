@@ -12,6 +12,8 @@
 #include <set>
 #include <utility>
 
+#include "dataplane/learned.h"
+#include "dataplane/missing_subnet.h"
 #include "dataplane/netlink/connected_routes.h"
 #include "dataplane/netlink/decode.h"
 #include "dataplane/netlink/dump.h"

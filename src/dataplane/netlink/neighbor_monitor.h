@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "dataplane/learned.h"
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/event_monitor.h"
 #include "rondo/dataplane/dataplane.h"

@@ -2,6 +2,7 @@
 #include "dataplane/netlink/subnet_routes.h"
 
 #include <linux/rtnetlink.h>
+#include "dataplane/limits.h"
 
 #include <algorithm>
 

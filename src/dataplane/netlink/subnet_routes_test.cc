@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
+#include "dataplane/limits.h"
 
 #include <array>
 

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/ip_hash.h"
+#include "dataplane/learned.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/simulated.h"
 

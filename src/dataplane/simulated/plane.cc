@@ -8,6 +8,7 @@
 #include <random>
 #include <unordered_map>
 #include <utility>
+#include "dataplane/learned.h"
 
 #include "dataplane/fdb_book.h"
 #include "dataplane/kernel_status.h"

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "admin/server.h"
 #include "jobs/job_store.h"
 #include "rondo/admin/client.h"
-#include "rondo/admin/server.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/orch/runtime.h"
@@ -53,7 +53,7 @@ class JobCommands : public ::testing::Test {
                          });
                        }});
     EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
-    auto opened = AdminServer::open(runtime.scheduler(), registry, {.path = (folder / "socket").string()});
+    auto opened = AdminServer::open(runtime.scheduler(), registry, AdminServerSetup({.path = (folder / "socket").string()}));
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     server = std::move(*opened);
     jobs->start();

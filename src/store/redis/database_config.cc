@@ -1,6 +1,6 @@
 // See redis_database_config.h. The reader visits the files depth first and keeps the path to the current file, to detect a file that
 // includes itself.
-#include "rondo/store/redis_database_config.h"
+#include "store/redis/database_config.h"
 
 #include <algorithm>
 #include <array>

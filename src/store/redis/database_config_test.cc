@@ -1,6 +1,6 @@
 // SONiC's database_config.json, alone and with includes: what is accepted, and that errors name the file and the member. Each case writes
 // its files into its own folder.
-#include "rondo/store/redis_database_config.h"
+#include "store/redis/database_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // See redis_doctor.h. Each check is one small function, in the order of importance.
-#include "rondo/store/redis_doctor.h"
+#include "store/redis/doctor.h"
 
 #include <algorithm>
 #include <charconv>

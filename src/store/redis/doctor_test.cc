@@ -1,6 +1,6 @@
 // The doctor's findings about servers: real ones from the kit, and constructed replies for states that cannot be produced here. Each case
 // changes one fact of a healthy set. Findings are compared as "level setting" and by their required text.
-#include "rondo/store/redis_doctor.h"
+#include "store/redis/doctor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -293,7 +293,7 @@ TEST_F(RedisViewFaults, GoesOnThroughCutsAndRestarts) {
   const auto consumer = subscribe(driver(), "T");
   fill_table();
   EXPECT_EQ(take_all(driver(), *consumer).size(), std::size_t{kRows});
-  TableView view(driver().scheduler(), store(), "T", {.retry = 10ms});
+  TableView view(driver().scheduler(), store(), "T", Priority{}, 10ms);
   fill(view);
   Result<ViewTotals> end = failure(StatusCode::Internal, "not told");
   ASSERT_TRUE(view.apply([&end](const Result<ViewTotals>& told) { end = told; }).ok());

@@ -1,8 +1,8 @@
 #include "store/redis/remote_subscription.h"
 
+#include "base/log.h"
 #include "base/thrown.h"
 #include "rondo/base/limits.h"
-#include "rondo/base/log.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::redis {

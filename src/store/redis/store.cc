@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
-#include "rondo/base/log.h"
 #include "rondo/sched/timer.h"
 #include "rondo/store/redis_limits.h"
 #include "store/completions.h"

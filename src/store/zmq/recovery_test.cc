@@ -2,10 +2,10 @@
 // real sockets, and the embedded store, or the simulated one where a read must fail.
 #include <map>
 
-#include "rondo/sim/sim_store.h"
 #include "rondo/store/memory_store.h"
 #include "rondo/store/zmq_limits.h"
 #include "rondo/store/zmq_store.h"
+#include "sim/sim_store.h"
 #include "store/zmq/world.h"
 
 namespace rondo::store {

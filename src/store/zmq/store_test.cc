@@ -7,9 +7,9 @@
 
 #include "rondo/base/limits.h"
 #include "rondo/base/random.h"
-#include "rondo/sim/sim_store.h"
 #include "rondo/store/memory_store.h"
 #include "rondo/store/zmq_limits.h"
+#include "sim/sim_store.h"
 #include "store/zmq/world.h"
 
 namespace rondo::store {

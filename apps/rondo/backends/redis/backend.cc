@@ -14,15 +14,16 @@
 
 #include "base/counted.h"
 
+#include "admin/bulk_writer.h"
+#include "admin/key_pattern.h"
 #include "backends/redis/backend.h"
 #include "backends/redis/facts.h"
 #include "backends/redis/session.h"
 #include "backends/redis/tables.h"
 #include "output/print.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondo/base/text.h"
-#include "rondo/store/redis_database_config.h"
 #include "rondo/store/redis_store.h"
+#include "store/redis/database_config.h"
 
 namespace rondo::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "rondo/base/text.h"
-#include "rondo/store/redis_doctor.h"
+#include "store/redis/doctor.h"
 
 namespace rondo::cli {
 namespace {

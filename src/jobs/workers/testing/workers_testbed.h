@@ -16,12 +16,12 @@
 #include <utility>
 #include <vector>
 
+#include "admin/server.h"
 #include "jobs/jobs_view.h"
 #include "jobs/testing/passing_job_store.h"
 #include "jobs/workers/limits.h"
 #include "jobs/workers/options.h"
 #include "rondo/admin/client.h"
-#include "rondo/admin/server.h"
 #include "rondo/jobs/workers.h"
 #include "rondo/orch/runtime.h"
 
@@ -117,7 +117,7 @@ class WorkersTest : public ::testing::Test {
     workers = std::make_unique<Workers>(*runtime, *jobs, options);
     registry = std::make_unique<CommandRegistry>("test", "1");
     EXPECT_TRUE(workers->add_commands(*registry).ok());
-    auto opened = AdminServer::open(runtime->scheduler(), *registry, {.path = (folder / "socket").string()});
+    auto opened = AdminServer::open(runtime->scheduler(), *registry, AdminServerSetup({.path = (folder / "socket").string()}));
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     server = std::move(*opened);
     jobs->start();

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/admin/secrets.h"
+#include "admin/secrets.h"
 #include "rondo/commands/limits.h"
 
 namespace rondo {

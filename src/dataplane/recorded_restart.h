@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dataplane/drift_kind.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 

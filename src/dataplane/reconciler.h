@@ -20,6 +20,7 @@
 #include <mutex>
 #include <vector>
 
+#include "dataplane/missing_subnet.h"
 #include "rondo/dataplane/dataplane.h"
 
 namespace rondo {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "orch/parked.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/checker.h"
 

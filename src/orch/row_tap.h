@@ -1,12 +1,12 @@
-// RowTap: a RuntimeObserver of one table that passes to a function what an operator follows: changes taken, parked, resolved, retried,
+// RowTap: the RuntimeEvents of one table that passes to a function what an operator follows: changes taken, parked, resolved, retried,
 // ordered, done or rejected. It serves `rondo watch` and `rondo trace`. A table without a tap pays nothing for it.
 #pragma once
 
 #include <functional>
 #include <utility>
 
+#include "orch/runtime_events.h"
 #include "rondo/base/clock.h"
-#include "rondo/orch/runtime_observer.h"
 
 namespace rondo {
 
@@ -14,7 +14,7 @@ class RowObservers;
 
 /// Reports events until it is destroyed or its consumer is. Scheduler's thread. The listener is called inside turns of the consumer: it
 /// must be short, must not throw, and must not make or destroy a tap.
-class RowTap final : public RuntimeObserver {
+class RowTap final : public RuntimeEvents {
  public:
   /// Receives Taken, Retried, Redone, Ordered, Done, Rejected, Parked, Delayed, Replaced and Resolved, with the time. A refused change is
   /// reported as Rejected. RowEvent::change is only set with Taken.
