@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rondo/base/limits.h"
+#include "orch/limits.h"
 #include "rondo/base/time.h"
 #include "rondo/store/change.h"
 

@@ -3,9 +3,6 @@
 #include "rondo/sched/scheduler.h"
 
 #include <unistd.h>
-#include "sched/limits.h"
-#include "sched/turn_observer.h"
-#include "sched/turn_overrides.h"
 
 #include <algorithm>
 #include <bit>
@@ -14,9 +11,11 @@
 
 #include "base/pause.h"
 #include "base/prefetch.h"
-#include "rondo/base/limits.h"
 #include "rondo/base/text.h"
+#include "sched/limits.h"
 #include "sched/scheduler_inside.h"
+#include "sched/turn_observer.h"
+#include "sched/turn_overrides.h"
 
 namespace rondo {
 
