@@ -10,9 +10,7 @@ namespace rondo::jobs {
 AsyncRuns::AsyncRuns(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends)
     : core_(core), runs_(runs), facts_(facts), handlers_(handlers), ends_(ends), line_timer_("jobs:lines", Priority{56}, [this] {
         serve_lines_again();
-      }) {
-  core_.runtime.scheduler().add(line_timer_);
-}
+      }) {}
 
 void AsyncRuns::leave_line(const std::string& name) {
   for (auto* const of : {&lines_, &held_}) {

@@ -29,6 +29,7 @@ class AsyncRuns {
 
   /// In a replay: an attempt that is under way; null: there is no such one.
   std::shared_ptr<AsyncRun::State> replayed(std::int64_t run, std::uint32_t attempt) const;
+  TimerSource& timer() noexcept { return line_timer_; }
 
  private:
   friend struct AsyncRun::State;

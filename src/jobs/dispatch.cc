@@ -24,9 +24,7 @@ Dispatch::Dispatch(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handle
       ends_(ends),
       async_(async),
       pools_(core.runtime.scheduler(), core.runtime.clock(), core.options, [this](PoolKind pool) { pool_has_room(pool); }),
-      drain_timer_("jobs:drain", Priority{56}, [this] { watch_drain(); }) {
-  core_.runtime.scheduler().add(drain_timer_);
-}
+      drain_timer_("jobs:drain", Priority{56}, [this] { watch_drain(); }) {}
 
 Outcome Dispatch::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = runs_.find(run);

@@ -20,6 +20,7 @@ class Dispatch {
   void drain(Duration patience, std::function<void(const Status&)> done);
   /// Waits until no handler runs on a thread.
   void end_pools();
+  TimerSource& timer() noexcept { return drain_timer_; }
 
  private:
   Outcome begin_handler(LiveRun& live, const Ticket& ticket);

@@ -59,9 +59,7 @@ Ends::Ends(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Time
       handlers_(handlers),
       timetable_(timetable),
       plan_(std::move(plan)),
-      deadline_timer_("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }) {
-  core_.runtime.scheduler().add(deadline_timer_);
-}
+      deadline_timer_("jobs:timeouts", Priority{56}, [this] { watch_deadlines(); }) {}
 
 void Ends::forget(LiveRun& live) {
   stop_waiting(live);

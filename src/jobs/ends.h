@@ -52,6 +52,7 @@ class Ends {
   void on_end(std::function<void(const JobRun& run)> listener) { ended_listener_ = std::move(listener); }
   /// What `why` adds about the row of a run that is not live.
   RowInPlane state_of_ended(std::int64_t run, std::string_view key) const;
+  TimerSource& timer() noexcept { return deadline_timer_; }
 
  private:
   struct Ending {

@@ -37,6 +37,9 @@ Jobs::Parts::Parts(Runtime& runtime, std::shared_ptr<JobStore> store, const Jobs
   (*hooks)->has_job_succeeded = [this](std::string_view job) { return facts.has_succeeded(job); };
   (*hooks)->has_handler = [this](std::string_view handler) { return handlers.contains(handler); };
   (*hooks)->row_state = [this](std::string_view key) { return JobsView(*this).row_state(key); };
+  // A replay expects the sources in the order of its record.
+  for (TimerSource* const timer : {&planning.timer(), &timetable.timer(), &ends.timer(), &async.timer(), &dispatch.timer()})
+    runtime.scheduler().add(*timer);
 }
 
 Jobs::Parts::~Parts() {

@@ -94,9 +94,7 @@ Planning::Planning(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handle
       timetable_(timetable),
       ends_(ends),
       async_(async),
-      cycle_timer_("jobs:planner", Priority{56}, [this] { cycle(); }) {
-  core_.runtime.scheduler().add(cycle_timer_);
-}
+      cycle_timer_("jobs:planner", Priority{56}, [this] { cycle(); }) {}
 
 void Planning::clock_was_set(Duration step) {
   if (std::chrono::abs(step) < kClockStep) return;

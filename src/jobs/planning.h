@@ -33,6 +33,7 @@ class Planning {
   void drop(std::int64_t job_id, const std::string& name);
   /// Of the last cycle, or of taking up what an earlier process left.
   const Status& status() const noexcept { return plan_status_; }
+  TimerSource& timer() noexcept { return cycle_timer_; }
 
  private:
   void drop_runs(std::int64_t job_id);

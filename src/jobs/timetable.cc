@@ -20,9 +20,7 @@ Duration backoff_of(const Job& job, std::uint32_t attempt) {
 }
 
 Timetable::Timetable(Core& core, LiveRuns& runs)
-    : core_(core), runs_(runs), ring_timer_("jobs:ring", Priority{56}, [this] { fire_due(); }) {
-  core_.runtime.scheduler().add(ring_timer_);
-}
+    : core_(core), runs_(runs), ring_timer_("jobs:ring", Priority{56}, [this] { fire_due(); }) {}
 
 void Timetable::add(const JobRun& run, const Job& job) {
   if (LiveRun* const live = runs_.add(run, job)) wait_until_due(*live);

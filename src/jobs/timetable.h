@@ -29,6 +29,7 @@ class Timetable {
   void clock_was_set();
   /// Takes the runs into the ring that have come near, and sets the timer by the wall clock.
   void renew();
+  TimerSource& timer() noexcept { return ring_timer_; }
 
  private:
   void arm();
