@@ -1,5 +1,5 @@
-// Planning: from the start of a Jobs on, which instants become live runs: it takes up what an earlier process left, has the planner plan
-// each cycle, and follows the edits of other programs, the wall clock and the zones. Scheduler thread only.
+// Planning: which instants become live runs. It takes up what an earlier process left, has the planner plan each cycle, and follows edits
+// of jobs, the wall clock and the zones. Scheduler thread only.
 #pragma once
 
 #include <map>
