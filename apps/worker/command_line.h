@@ -25,7 +25,7 @@ struct RunOrder {
   Duration timeout{0};
 };
 
-/// Whether it may be RunOrder::key, which is a part of the names of files: at most limits::kRunKey digits, and letters from a to f.
+/// True if it may be RunOrder::key, which is a part of the names of files: at most limits::kRunKey digits, and letters from a to f.
 bool is_run_key(std::string_view key) noexcept;
 
 struct CommandLine {
@@ -39,7 +39,7 @@ Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order)
 /// InvalidArgument for a value that the rule of the parameter does not allow.
 Status check_value(const std::string& name, const ParameterRule& rule, const std::string& value);
 
-/// Whether the worker sets this variable for each run.
+/// True if the worker sets this variable for each run.
 bool is_run_variable(std::string_view name);
 
 /// The names in the placeholders of a text; InvalidArgument for an unmatched brace.

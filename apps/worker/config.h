@@ -55,7 +55,7 @@ struct WorkerConfig {
   std::map<std::string, CommandRule, std::less<>> commands;
 };
 
-/// Whether a server takes this as the name of a command.
+/// True if a server takes this as the name of a command.
 bool is_command_name(std::string_view name) noexcept;
 
 Result<WorkerConfig> parse_worker_config(std::string_view text, const std::string& name);

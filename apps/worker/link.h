@@ -39,9 +39,9 @@ class Link {
   /// When tick() has something to do.
   Instant next() const noexcept { return next_; }
   bool is_up() const noexcept { return is_up_; }
-  /// Whether there is a connection, which may not be up yet.
+  /// True if there is a connection, which may not be up yet.
   bool is_open() const noexcept { return orders_ != nullptr; }
-  /// Whether a report can be sent: it is up, and the last one was taken.
+  /// True if a report can be sent: it is up, and the last one was taken.
   bool can_report() const noexcept { return is_up_ && !is_reporting_; }
   /// 'more' are further arguments of worker-report.
   void report(boost::json::array events, boost::json::object more, Instant now);

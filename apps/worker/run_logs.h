@@ -35,7 +35,7 @@ class RunLogs {
   /// Takes up the logs in 'folder', which it makes if it is absent. PermissionDenied as of RunRecords::open().
   static Result<RunLogs> open(const std::string& folder, Bounds bounds);
 
-  /// Whether output could be written now.
+  /// True if output could be written now.
   Status check() const;
   /// Begins the log of a run, or goes on with it. All its files together have at most 'bytes'. A log with another key is removed.
   Status begin(std::int64_t run, std::uint32_t attempt, const std::string& key, std::size_t bytes);

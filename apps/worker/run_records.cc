@@ -123,7 +123,7 @@ pid_t group_of(const std::string& process) {
   return state == "Z" ? 0 : group;
 }
 
-/// Whether a process of the group has the run in its environment: only a process that the command started has.
+/// True if a process of the group has the run in its environment: only a process that the command started has.
 bool has_member_of_run(const RunRecord& record) {
   const std::string mark = "RONDO_RUN=" + std::to_string(record.run);
   std::error_code failed;

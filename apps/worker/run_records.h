@@ -47,7 +47,7 @@ class RunRecords {
 
   /// Writes a record, or replaces it.
   Status write(const RunRecord& record);
-  /// Whether a record could be written now.
+  /// True if a record could be written now.
   Status check() const;
   void remove(std::int64_t run);
   /// Renames the record, so that it is not read again. Returns the new name; empty if that failed.

@@ -33,10 +33,10 @@ Status check_owner(const std::string& path);
 Status check_part(const std::string& path);
 /// Makes such a folder if it is absent, and takes the right to write to it from its group. The errors of check_part().
 Status make_state_part(const std::string& path);
-/// Whether a file of an earlier worker can be used: a regular file of root or of the user of this process. Takes the right to write to it
+/// True if a file of an earlier worker can be used: a regular file of root or of the user of this process. Takes the right to write to it
 /// from others.
 bool secure_old_file(const std::string& path);
-/// Whether a file of some size can be written in the folder now. Leaves none there.
+/// True if a file of some size can be written in the folder now. Leaves none there.
 Status check_room(const std::string& folder);
 
 }  // namespace rondo::worker

@@ -117,7 +117,7 @@ class Worker {
   /// The server knows the end, or does not want it.
   void forget_end(std::int64_t run);
   void watch_times(Instant now);
-  /// Whether the state can be written, at its time. While it cannot, the worker takes no runs, and the server knows why.
+  /// True if the state can be written, at its time. While it cannot, the worker takes no runs, and the server knows why.
   void check_disk(Instant now);
   /// Writes the ends that are not on the disk. Returns the error of the first that cannot be written.
   Status write_ends();

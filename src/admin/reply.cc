@@ -1,10 +1,10 @@
 // Answers: rows as pages, the end as a 'J' frame, each within the largest frame.
 #include <utility>
-#include "rondo/admin/caller.h"
 
 #include "admin/frame.h"
 #include "admin/reply_state.h"
 #include "base/json.h"
+#include "rondo/admin/caller.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"

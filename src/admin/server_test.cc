@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "admin/bulk_writer.h"
 
 #include <atomic>
 #include <chrono>
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "admin/admin_socket_kit.h"
+#include "admin/bulk_writer.h"
 #include "rondo/admin/limits.h"
 
 namespace rondo {

@@ -6,11 +6,11 @@
 #include <exception>
 #include <set>
 #include <utility>
-#include "admin/server.h"
 
 #include "admin/field_count.h"
 #include "admin/frame.h"
 #include "admin/peer.h"
+#include "admin/server.h"
 #include "base/counted.h"
 #include "base/doubled_name.h"
 #include "base/json.h"

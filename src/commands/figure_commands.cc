@@ -1,6 +1,5 @@
 // The commands that show figures: sources, stats, top.
 #include <unistd.h>
-#include "admin/server.h"
 
 #include <algorithm>
 #include <fstream>
@@ -8,12 +7,13 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include "commands/limits.h"
-#include "orch/parked.h"
 
+#include "admin/server.h"
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/limits.h"
 #include "commands/recent_log.h"
+#include "orch/parked.h"
 #include "rondo/commands/limits.h"
 #include "rondo/journal/journal.h"
 #include "rondo/sched/scheduler.h"

@@ -5,10 +5,10 @@
 #include <functional>
 #include <string>
 #include <vector>
-#include "orch/parked.h"
 
 #include "commands/answers.h"
 #include "commands/incidents.h"
+#include "orch/parked.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::commands {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include "orch/row_tap.h"
-#include "orch/runtime_events.h"
 
 #include "commands/answers.h"
 #include "commands/row_state.h"
+#include "orch/row_tap.h"
+#include "orch/runtime_events.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::commands {

@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include "commands/context.h"
 
 #include "base/log.h"
+#include "commands/context.h"
 #include "commands/notify.h"
 #include "commands/recent_log.h"
 #include "commands/signals.h"

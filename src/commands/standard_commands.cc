@@ -1,8 +1,8 @@
 #include "rondo/commands/standard_commands.h"
 
 #include <utility>
-#include "admin/server.h"
 
+#include "admin/server.h"
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"

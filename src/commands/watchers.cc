@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <deque>
 #include <utility>
-#include "commands/limits.h"
-#include "orch/runtime_events.h"
 
 #include "admin/key_pattern.h"
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/limits.h"
 #include "commands/store_sink.h"
+#include "orch/runtime_events.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/assert.h"
 #include "rondo/commands/limits.h"

@@ -4,13 +4,14 @@
 #include "rondo/dataplane/ip.h"
 
 #include <arpa/inet.h>
-#include "dataplane/ip_hash.h"
 
 #include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "dataplane/ip_hash.h"
 
 namespace rondo {
 

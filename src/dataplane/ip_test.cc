@@ -4,11 +4,12 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include "dataplane/ip_hash.h"
 
 #include <cstring>
 #include <random>
 #include <unordered_set>
+
+#include "dataplane/ip_hash.h"
 
 namespace rondo {
 namespace {

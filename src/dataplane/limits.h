@@ -13,8 +13,8 @@ namespace rondo::limits {
 /// `sources.rows.turned_away`. Test: `Gap.EventsThatNobodyTakesAreBoundedAndTheRestIsRepaired`.
 inline constexpr std::size_t kLinkEvents = 4096;
 
-/// Subnets without the route that the kernel makes for an address, as its notifications say. Those of deleted addresses leave with the next
-/// audit.
+/// Subnets without the route that the kernel makes for an address, as its notifications say. The next audit removes those of
+/// deleted addresses.
 /// Reached: all are forgotten, and the routes are read again if there are few. Figure: none: the next audit says what is lost. Test:
 /// `SubnetRoutesTest.BeyondTheLimitTheRoutesAreReadAgain`.
 inline constexpr std::size_t kLostSubnets = 4096;

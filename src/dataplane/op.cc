@@ -3,8 +3,8 @@
 
 #include <cerrno>
 #include <type_traits>
-#include "dataplane/drift_kind.h"
 
+#include "dataplane/drift_kind.h"
 #include "dataplane/order_check.h"
 #include "rondo/dataplane/limits.h"
 

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
-#include "sched/limits.h"
 
 #include <condition_variable>
 #include <map>
@@ -20,6 +19,7 @@
 #include "rondo/base/thread_settings.h"
 #include "rondo/dataplane/limits.h"
 #include "rondo/sched/scheduler.h"
+#include "sched/limits.h"
 
 namespace rondo {
 namespace {

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+
 #include "dataplane/ip_hash.h"
 
 namespace rondo {

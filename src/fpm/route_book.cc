@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+
 #include "dataplane/ip_hash.h"
 
 namespace rondo::fpm {
@@ -470,7 +471,7 @@ void RouteBook::take_programmed(std::size_t most, const IsProgrammed& is_program
   }
 }
 
-/// Whether the data plane has the route as its row asks for it, and the row is as zebra's route asks for it.
+/// True if the data plane has the route as its row asks for it, and the row is as zebra's route asks for it.
 bool RouteBook::is_there(std::uint32_t place, const IsProgrammed& is_programmed) const {
   const Route& route = routes_[place];
   return route.written != HopSets::kNone && !order_.contains(place) &&

@@ -58,7 +58,7 @@ struct BookOptions {
   std::size_t nexthops_max = limits::kFpmNexthops;
   std::size_t members_max = limits::kFpmMembers;
   std::size_t other_rows_max = limits::kFpmOtherRows;
-  /// Whether routes wait for take_programmed() after their rows are written.
+  /// True if routes wait for take_programmed() after their rows are written.
   bool answers = false;
   /// Returns the name of zebra's device; empty if it is unknown, and then devices_changed() is called when it has one.
   std::function<std::string(std::uint32_t device)> device_name = {};
@@ -140,14 +140,14 @@ class RouteBook {
   /// The consumer of ROUTE_TABLE or NEXTHOP_GROUP_TABLE takes a change of any writer. Returns whether write() has something to do.
   bool route_taken(const Change& change);
   bool group_taken(const Change& change);
-  /// Whether repeat_refused() has something to do: rows whose write the store refused after it had accepted it.
+  /// True if repeat_refused() has something to do: rows whose write the store refused after it had accepted it.
   bool has_refused() const noexcept { return !refused_.empty() || sets_.has_refused() || refused_deletes_; }
   /// Has them written again. Returns whether Deletes are among them whose rows only a reading finds.
   bool repeat_refused();
   std::uint64_t refused_later() const noexcept { return figures_.refused_later; }
-  /// Whether 'key' is a row of ROUTE_TABLE that FPM did not write, and zebra has a route for it.
+  /// True if 'key' is a row of ROUTE_TABLE that FPM did not write, and zebra has a route for it.
   bool is_in_conflict(std::string_view key) const;
-  /// Whether 'key' is a row that the book wrote.
+  /// True if 'key' is a row that the book wrote.
   bool owns_route(std::string_view key) const;
   bool owns_group(std::string_view key) const { return sets_.has_row(key); }
 
@@ -171,7 +171,7 @@ class RouteBook {
   bool is_sweeping() const noexcept { return swept_ < routes_.limit(); }
   void stop_sweep() noexcept { swept_ = UINT32_MAX; }
 
-  /// Whether the data plane has a route of the VRF (empty: the default one) that refers to the group 'set' and has this preferred source,
+  /// True if the data plane has a route of the VRF (empty: the default one) that refers to the group 'set' and has this preferred source,
   /// or that drops its packets.
   using IsProgrammed =
       std::function<bool(std::string_view vrf, const Prefix& prefix, std::string_view set, bool blackhole, const IpAddress& source)>;
@@ -186,9 +186,9 @@ class RouteBook {
   };
   /// Counts them in steps of at most 'most' places. Returns whether there are more.
   bool count_absent(std::size_t most, const IsProgrammed& is_programmed, Absent& absent) const;
-  /// Whether take_programmed() has routes to ask for.
+  /// True if take_programmed() has routes to ask for.
   bool has_unanswered() const noexcept { return !asked_for_.empty(); }
-  /// Whether something was left out in this session and there is room now: more than a sixteenth of each limit is free.
+  /// True if something was left out in this session and there is room now: more than a sixteenth of each limit is free.
   bool wants_resend() const noexcept;
   /// Compares the tables that zebra has named with their VRFs. Returns whether zebra must send everything again, because a table has
   /// another VRF by now. O(VRFs).

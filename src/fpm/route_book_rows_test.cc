@@ -160,7 +160,7 @@ class FpmRows : public testing::Test {
     becomes([] { return false; }, time);
   }
   void user(const Change& change, const char* table = kRoutes) { EXPECT_TRUE(sim_.server().write(table, change).ok()); }
-  /// Whether the route's row comes to be as FPM writes it.
+  /// True if the route's row comes to be as FPM writes it.
   bool becomes_clean(Duration within) {
     return becomes([this] { return routes()["10.1.0.0/16"] == clean() && groups().contains(kGroup); }, within);
   }

@@ -482,7 +482,7 @@ Turn Server::run(const Budget& budget) {
   return {.items = std::max(frames, 1U), .backlog = reads || writes || may_accept_ ? Backlog::More : Backlog::Empty};
 }
 
-/// Whether routes are to be removed now, or the resync is complete.
+/// True if routes are to be removed now, or the resync is complete.
 bool Server::may_sweep(const BookFigures& figures) {
   const bool all = scheduler_.now() - since_ >= options_.silence;
   const std::size_t due = all ? figures.stale : figures.stale - figures.silent;
@@ -500,7 +500,7 @@ bool Server::may_sweep(const BookFigures& figures) {
   return true;
 }
 
-/// Whether the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A look that is
+/// True if the resend has ended. A resend without a message is none: a stranger that connects removes nothing. A look that is
 /// late adds at most kLook, because what arrived while this process was stopped or busy is not read yet.
 bool Server::is_quiet(Instant now) {
   const Duration passed = std::min(now - std::exchange(last_check_, now), kLook);

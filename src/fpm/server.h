@@ -46,7 +46,7 @@ struct ServerOptions {
   /// From the end of one comparison of the rows with what was written to the begin of the next one. 0: it never compares.
   Duration compare = 60s;
   BookOptions book = {};
-  /// Whether the program at the other end of an accepted connection may be zebra. An error refuses it, and the current session goes on.
+  /// True if the program at the other end of an accepted connection may be zebra. An error refuses it, and the current session goes on.
   /// Unavailable: it has closed the connection, which is then not counted. Empty: each may.
   std::function<Status(int connection)> may_connect = {};
   /// Asked before stale routes are removed, and again every 100 ms while it returns false.
@@ -139,7 +139,7 @@ class Server final : public Source {
   }
   /// The data plane has answered routes: ServerOptions::under_way returns fewer now.
   void routes_answered();
-  /// Whether a session's resend is complete and everything else of FPM is removed.
+  /// True if a session's resend is complete and everything else of FPM is removed.
   bool has_resynced() const noexcept { return resyncs_ > 0; }
   /// Accepts no more sessions and ends the current one.
   void stop();

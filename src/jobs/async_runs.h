@@ -57,7 +57,7 @@ class AsyncRuns {
   static std::pair<int, std::uint64_t> place_of(const LiveRun& live) {
     return {-static_cast<int>(live.priority.level()), live.place_in_line};
   }
-  /// Whether the run still is in a line of the handler.
+  /// True if the run still is in a line of the handler.
   static bool is_in_line(const LiveRun* live, const std::string& name) {
     return live != nullptr && live->stage == LiveRun::Stage::Fired && live->ticket && live->job->job->handler == name;
   }

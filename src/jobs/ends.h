@@ -21,13 +21,13 @@ class Ends {
   /// The run ends without a further attempt: with 'state', or as failed if an attempt has failed.
   void end(LiveRun& live, RunState state, std::string note);
   void end_attempt(LiveRun& live, const Attempt& attempt);
-  /// Whether the schedule has planned the run, and it is due in the future.
+  /// True if the schedule has planned the run, and it is due in the future.
   bool is_to_come(const LiveRun& live) const;
   void withdraw_runs_to_come(const LiveJob& job);
   /// Removes the row of a run that is to come, and of the runs below it. Its job is planned again at this instant, if it is started. The
   /// next flush() stores this for a whole family at once: a plan in between would leave out the runs whose rows are still there.
   void withdraw(LiveRun& live);
-  /// Whether a plan must wait, because it would leave out the instants of runs whose rows are still there. The storing calls 'plan'.
+  /// True if a plan must wait, because it would leave out the instants of runs whose rows are still there. The storing calls 'plan'.
   bool are_withdrawn() const;
   void skip_children(const std::vector<std::int64_t>& children, const std::string& note);
   /// Forgets a run that the store has no more.

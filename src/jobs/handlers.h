@@ -32,7 +32,7 @@ class Handlers {
 
   /// Runs wait for absent handlers that begin with 'prefix'.
   void await(std::string prefix, std::function<std::string(std::string_view handler)> reason);
-  /// Whether runs wait for this handler while it is absent.
+  /// True if runs wait for this handler while it is absent.
   bool waits_for(std::string_view name) const;
   std::string why_absent(std::string_view name) const;
   /// The run waits for its handler, which is absent. Counts it until it begins again or ends.
@@ -49,7 +49,7 @@ class Handlers {
   const StoredJob* handlerless_job() const;
   /// Another program has edited jobs.
   void jobs_changed() { reads_again_ = reads_again_ || !handlerless_.empty(); }
-  /// Whether all jobs must be read for their handlers. The answer is true once.
+  /// True if all jobs must be read for their handlers. The answer is true once.
   bool must_read() { return std::exchange(reads_again_, false); }
   /// A reading of all jobs begins.
   void begin_reading() { found_handlerless_.clear(); }
@@ -57,7 +57,7 @@ class Handlers {
   void read(const std::vector<StoredJob>& unhandled, bool is_last);
 
  private:
-  /// Whether the runs of a job with this handler would fail at present.
+  /// True if the runs of a job with this handler would fail at present.
   bool lacks(std::string_view name) const { return !contains(name) && !waits_for(name); }
 
   Core& core_;

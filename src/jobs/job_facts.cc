@@ -26,7 +26,7 @@ Fact fact_of(const std::vector<FactKind>& kinds, std::string_view text) {
   return {kind == kinds.end() ? FactKind{} : *kind, std::string{text.substr(colon + 1)}};
 }
 
-/// Whether the last run succeeded.
+/// True if the last run succeeded.
 Result<bool> last_end_of(JobStore& store, const std::string& job) {
   const auto last = store.last_ended(job);
   if (!last) return failure(last.error());

@@ -17,13 +17,13 @@ class JobFacts {
   Status check(const Job& job) const;
   /// What a run waits for before it takes its turn: the success of its parents' runs, and the facts that its job requires.
   std::vector<Fact> missing(const LiveRun& live) const;
-  /// Whether a run that has waited for a place must wait for a fact that has ended meanwhile. It has left its place then.
+  /// True if a run that has waited for a place must wait for a fact that has ended meanwhile. It has left its place then.
   bool waits_again(LiveRun& live);
   /// kJobSucceeded. Reads the store when it is asked about a job for the first time.
   bool has_succeeded(std::string_view job);
   /// A run has ended. One that did not begin says nothing about its job.
   void note_end(const JobRun& run);
-  /// Whether the last run of a job succeeded. A job that was removed has none.
+  /// True if the last run of a job succeeded. A job that was removed has none.
   void note_success(const std::string& job, bool succeeded);
 
  private:
@@ -32,7 +32,7 @@ class JobFacts {
   Core& core_;
   LiveRuns& runs_;
   std::vector<FactKind> offered_facts_{kJobSucceeded};
-  /// Whether the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
+  /// True if the last run of a job succeeded, of the jobs that were asked about. Empty: the store is being asked.
   std::map<std::string, std::optional<bool>, std::less<>> last_ends_;
 };
 

@@ -71,7 +71,7 @@ class JobStore {
   /// Claims the jobs for the one scheduler that may run them, until the store is destroyed. AlreadyExists while another store has claimed
   /// them, in this process or another one.
   virtual Status claim() { return {}; }
-  /// Whether another store has written to the jobs or their runs, in this process or another one, since claim() or the last call. False
+  /// True if another store has written to the jobs or their runs, in this process or another one, since claim() or the last call. False
   /// before claim(). O(1).
   virtual Result<bool> is_changed_elsewhere() { return false; }
 

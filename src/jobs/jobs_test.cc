@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include "orch/parked.h"
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +17,7 @@
 
 #include "jobs/testing/passing_job_store.h"
 #include "jobs/testing/testbed.h"
+#include "orch/parked.h"
 #include "rondo/jobs/limits.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"

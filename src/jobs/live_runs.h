@@ -45,7 +45,7 @@ class LiveRuns {
   void count_attempt(LiveRun& live, WallTime now);
   /// Lets the next runs of a job begin that wait for a turn.
   void pass_turn(LiveJob& job);
-  /// Whether an earlier process gave the run to a worker that may have begun it, and that has not said so since.
+  /// True if an earlier process gave the run to a worker that may have begun it, and that has not said so since.
   bool may_be_at_worker(const LiveRun& live) const;
 
   JobTurns& turns;

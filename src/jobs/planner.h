@@ -35,7 +35,7 @@ struct CompiledSchedule {
   std::shared_ptr<const calendar::Zone> zone;
 };
 
-/// Whether the instants of a job follow from the ends of its runs.
+/// True if the instants of a job follow from the ends of its runs.
 inline bool is_delay(const Job& job) { return job.schedule.when.starts_with("after "); }
 
 /// The first scheduled instant after 'after'. Empty if there is none, and for schedules that begin with a trigger: manual, and the first
@@ -112,7 +112,7 @@ class Planner {
   Result<std::optional<std::vector<Descendant>>> plannable(JobStore& store, const StoredJob& job, const Room& room);
   /// The plan of a due job and of the jobs below it, which are added to 'cycle': at most 'room' runs, and one of each job.
   Plan plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, std::size_t room, Cycle& cycle);
-  /// Whether the next time of a job, which is after 'now', follows from its schedule.
+  /// True if the next time of a job, which is after 'now', follows from its schedule.
   bool is_in_order(const StoredJob& stored, const CompiledSchedule& compiled, WallTime now) const;
 
   const PlannerOptions options_;

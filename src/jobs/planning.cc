@@ -42,7 +42,7 @@ std::string why_not_run(const FoundRuns& found, const JobRun& run, bool is_to_co
   return job.is_running || is_requested(run.band) ? "" : "the job was stopped";
 }
 
-/// Whether a run is still to come at an instant that its job has no more: the job was edited while no process had the run.
+/// True if a run is still to come at an instant that its job has no more: the job was edited while no process had the run.
 bool is_outdated(Planner& planner, const JobRun& run, const StoredJob& job, WallTime now) {
   if (run.band != Band::Ring || run.attempt != 0 || run.due <= now || !is_readable(job)) return false;
   if (run.parents.empty() != job.job.parents.empty()) return true;
@@ -79,7 +79,7 @@ Result<bool> forget_runs(JobStore& store, WallTime before, std::size_t kept) {
   return store.forget_beyond(kept, kPage);
 }
 
-/// Whether what an edit changed decides when a due run may begin.
+/// True if what an edit changed decides when a due run may begin.
 bool begins_otherwise(const Job& before, const Job& after) {
   return before.required_facts != after.required_facts || before.overlap != after.overlap || before.concurrency != after.concurrency;
 }

@@ -14,7 +14,7 @@ class Planning {
 
   /// Takes up the runs that an earlier process left, a page at a time, and begins to plan.
   void recover();
-  /// Whether they have been taken up.
+  /// True if they have been taken up.
   bool is_started() const noexcept { return is_started_; }
   /// Looks for due runs now, if it has begun to plan.
   void plan_now() {

@@ -18,7 +18,7 @@ inline constexpr std::string_view kUnknownWorker = "*";
 /// A handler whose programs may have runs of an earlier process of this one.
 struct RemoteHandler {
   AsyncHandler basic;
-  /// Whether 'run' is under way already, because it was begun before a restart of this program. Such a run does not wait in line. Empty:
+  /// True if 'run' is under way already, because it was begun before a restart of this program. Such a run does not wait in line. Empty:
   /// none.
   std::function<bool(std::int64_t run)> has_begun = {};
   /// For a run that an earlier process left, and that has not begun: for what it waits although there may be room, such as "waits until
@@ -50,7 +50,7 @@ class RemoteRuns {
   const JobRun* find(std::int64_t run) const;
   /// Its job; null if there is no such run.
   std::shared_ptr<const Job> job_of(std::int64_t run) const;
-  /// Whether the runs that an earlier process left have been taken up.
+  /// True if the runs that an earlier process left have been taken up.
   bool is_recovered() const noexcept;
 
  private:

@@ -12,7 +12,7 @@
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
-#include "rondo/sched/turn_observer.h"
+#include "sched/turn_observer.h"
 
 namespace rondo::jobs {
 namespace {

@@ -31,7 +31,7 @@ class LearnedFdb {
   /// 'changed' is called with the key ("Vlan10:02:00:00:00:00:aa") of each entry that may have changed.
   explicit LearnedFdb(std::function<void(const std::string& key)> changed) : changed_(std::move(changed)) {}
 
-  /// Whether VLAN_TABLE has a row of the VLAN. A bridge without one belongs to another program: its stations are neither shown nor
+  /// True if VLAN_TABLE has a row of the VLAN. A bridge without one belongs to another program: its stations are neither shown nor
   /// flushed. O(stations of the bridge).
   void set_row(std::string_view vlan, bool has_row);
   void fdb_event(const FdbEvent& event);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include "orch/parked.h"
 
 #include "managers/priorities.h"
+#include "orch/parked.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/neighbors.h"
 #include "switch_agent/schema.h"
@@ -20,7 +20,7 @@ constexpr std::size_t kResolvedPerTick = 64;
 /// The kernel sends three requests, a second apart. Then it is asked again after this pause, which doubles.
 constexpr Duration kFirstPause = 4s;
 constexpr Duration kLastPause = 30s;
-/// Whether the row is ours.
+/// True if the row is ours.
 bool is_learned(const Fields& fields) {
   const Result<MacAddress> neigh = MacAddress::parse(fields.find("neigh").value_or(""));
   const Result<MacAddress> learned = MacAddress::parse(fields.find("learned").value_or(""));

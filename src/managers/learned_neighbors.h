@@ -27,6 +27,7 @@
 
 #include "dataplane/learned.h"
 #include "orch/owned_rows.h"
+#include "orch/row_tap.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
@@ -39,7 +40,7 @@ struct LearnedNeighborsOptions {
   std::function<Status(IfIndex port, const IpAddress& address)> resolve = {};
   /// Calls 'visit' with the neighbours ("port:address") that no row waits for, but without which next hops are left out.
   std::function<void(const std::function<void(std::string_view)>& visit)> for_each_left_out = {};
-  /// Whether every row that the tables had at the start has been handled. Called until it returns true.
+  /// True if every row that the tables had at the start has been handled. Called until it returns true.
   std::function<bool()> is_settled = {};
   /// False while another process may write the rows.
   std::function<bool()> may_write = {};

@@ -32,7 +32,7 @@ using Target = RowName;
 struct ManagersOptions {
   /// False as long as another process may have the tables of APPL_DB; the managers wait for it. Empty: they begin immediately.
   std::function<bool()> may_begin = {};
-  /// Whether 'stale' of the 'total' rows that an earlier process made may be deleted, because CONFIG_DB no longer has their sources. Called
+  /// True if 'stale' of the 'total' rows that an earlier process made may be deleted, because CONFIG_DB no longer has their sources. Called
   /// again while it returns false; with 0 if there are none. Empty: always.
   std::function<bool(std::uint64_t stale, std::uint64_t total)> may_delete = {};
 };

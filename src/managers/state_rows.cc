@@ -44,7 +44,7 @@ std::string object_id(IfIndex device) {
   return text;
 }
 
-/// Whether the event may change what the data plane has for the row.
+/// True if the event may change what the data plane has for the row.
 bool is_end(RowEvent::What what) {
   using What = RowEvent::What;
   return what == What::Done || what == What::Rejected || what == What::Parked || what == What::Delayed || what == What::Redone;

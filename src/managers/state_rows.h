@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "orch/owned_rows.h"
+#include "orch/row_tap.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
@@ -61,7 +62,7 @@ struct StateRowsOptions {
   std::function<std::string(std::string_view port)> vrf = {};
   /// The port behind which a bridge has learned a station ("Vlan10:02:00:00:00:00:aa"); nothing for one that it has not. Empty: none.
   std::function<std::optional<std::string>(std::string_view station)> learned = {};
-  /// Whether every row that the tables had at the start has been handled. Called until it returns true.
+  /// True if every row that the tables had at the start has been handled. Called until it returns true.
   std::function<bool()> is_settled = {};
   /// False while another process may write the rows. Called until it returns true.
   std::function<bool()> may_write = {};

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <thread>
 #include <utility>
-#include "message/limits.h"
 
 #include "message/core.h"
+#include "message/limits.h"
 #include "rondo/base/limits.h"
 #include "rondo/message/limits.h"
 

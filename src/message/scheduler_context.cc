@@ -2,10 +2,10 @@
 
 #include <bit>
 #include <new>
-#include "message/limits.h"
 
 #include "message/agent_queue.h"
 #include "message/core.h"
+#include "message/limits.h"
 #include "rondo/message/limits.h"
 
 namespace rondo::message {

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include "orch/parked.h"
 
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include "orch/limits.h"
 
+#include "orch/limits.h"
 #include "rondo/base/limits.h"
 
 namespace rondo {

@@ -46,7 +46,7 @@ class LateReports {
   }
   /// Any row may have changed.
   void note_all_changed() { is_void_ = is_open_; }
-  /// Whether the page says nothing of the row.
+  /// True if the page says nothing of the row.
   bool is_changed(std::string_view key) const { return changed_.contains(key); }
   /// The page says nothing at all.
   bool is_page_void() const noexcept { return is_void_; }
@@ -59,7 +59,7 @@ class LateReports {
     ++pending.deletes;
     pending.newest = now;
   }
-  /// Whether the consumer has yet to take one.
+  /// True if the consumer has yet to take one.
   bool awaits_delete(std::string_view key, Instant now) const {
     const auto found = deletes_.find(key);
     return found != deletes_.end() && now - found->second.newest <= kPatience;

@@ -9,7 +9,7 @@ namespace {
 
 using State = OwnedRows::Row::State;
 
-/// As kFieldsField.
+/// The value of kFieldsField.
 std::string names_of(const Fields& fields) {
   std::vector<std::string_view> names;
   for (const Field field : fields) names.push_back(field.name);

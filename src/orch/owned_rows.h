@@ -43,7 +43,7 @@ struct RowName {
 };
 
 struct OwnedRowsOptions {
-  std::string name;  // Of its timers.
+  std::string name;  // Its timers have it, too.
   Priority priority;
   /// Called when the user has to decide again whether there is such a row: it calls set() or remove() in any later turn.
   std::function<void(const RowName&)> again = {};
@@ -56,7 +56,7 @@ struct OwnedRowsOptions {
   std::span<const std::string_view> tables = {};
   /// A row that has other fields than before is deleted and written in one step, so no field of another program remains.
   bool replaces = false;
-  /// Whether a field that another program adds to a row of this table is a change. Empty: no.
+  /// True if a field that another program adds to a row of this table is a change. Empty: no.
   std::function<bool(std::string_view table)> is_whole = {};
   /// A row that another program has changed belongs to it from then on: only missing rows are written again.
   bool yields = false;
@@ -75,9 +75,9 @@ class OwnedRows {
   static constexpr std::size_t kPage = 256;
 
   struct Row {
-    Record content;        // As it should be. Empty: not known, because an earlier run wrote it.
-    std::string source;    // As kSourceField.
-    std::string fields;    // As kFieldsField; empty: not known.
+    Record content;        // The wanted row. Empty: not known, because an earlier run wrote it.
+    std::string source;    // The value of kSourceField.
+    std::string fields;    // The value of kFieldsField; empty: not known.
     bool here = false;     // This process has written it. Otherwise an earlier run wrote it.
     bool stored = false;   // The table of owners has it.
     bool leaving = false;  // Its Delete is under way.

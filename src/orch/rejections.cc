@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include "orch/parked.h"
 
+#include "orch/parked.h"
 #include "rondo/base/limits.h"
 
 namespace rondo {

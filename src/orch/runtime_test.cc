@@ -4,13 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include "orch/parked.h"
 
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"

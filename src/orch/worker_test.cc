@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include "orch/parked.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <thread>
 
 #include "journal/walk.h"
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/journal/journal.h"

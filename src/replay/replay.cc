@@ -7,11 +7,11 @@
 #include <cstring>
 #include <utility>
 #include <vector>
-#include "replay/limits.h"
 
 #include "journal/recorder.h"
 #include "journal/sink.h"
 #include "orch/runtime_view.h"
+#include "replay/limits.h"
 #include "replay/replay_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/replay/limits.h"

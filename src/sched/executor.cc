@@ -13,7 +13,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include "sched/limits.h"
 
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
@@ -24,6 +23,7 @@
 #include "sched/executor_lanes.h"
 #include "sched/executor_tap.h"
 #include "sched/executor_texts.h"
+#include "sched/limits.h"
 #include "sched/ring.h"
 
 namespace rondo {

@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include "sched/limits.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -18,6 +17,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "sched/executor_lanes.h"
+#include "sched/limits.h"
 
 namespace rondo {
 namespace {

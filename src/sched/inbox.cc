@@ -2,11 +2,11 @@
 
 #include <bit>
 #include <utility>
-#include "sched/turn_observer.h"
 
 #include "base/pause.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
+#include "sched/turn_observer.h"
 
 namespace rondo {
 

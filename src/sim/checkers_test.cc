@@ -3,7 +3,6 @@
 #include "sim/checkers.h"
 
 #include <gmock/gmock.h>
-#include "orch/parked.h"
 
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "orch/parked.h"
 #include "orch/runtime_fixture.h"
 #include "orch/runtime_view.h"
 #include "rondo/store/memory_store.h"

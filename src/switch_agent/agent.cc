@@ -12,9 +12,9 @@
 #include <utility>
 #include <variant>
 #include <vector>
-#include "dataplane/missing_subnet.h"
 
 #include "base/counted.h"
+#include "dataplane/missing_subnet.h"
 #include "journal/recorder.h"
 #include "switch_agent/answer.h"
 #include "switch_agent/facts.h"

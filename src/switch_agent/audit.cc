@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 #include <variant>
-#include "rondo/sched/executor.h"
 
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/executor.h"
 #include "rondo/sched/scheduler.h"
 #include "switch_agent/facts.h"
 #include "switch_agent/fdb.h"

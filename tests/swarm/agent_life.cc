@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include "orch/parked.h"
 
+#include "orch/parked.h"
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
 #include "switch_agent/facts.h"
@@ -108,7 +108,8 @@ std::string AgentLife::waiting() const {
 
 bool AgentLife::has_unsettled() const {
   const Runtime& runtime = world_->runtime();
-  return std::ranges::any_of(runtime.consumers(), [&](const ConsumerStats& stats) { return !parked_rows(runtime, stats.table, 1).empty(); });
+  return std::ranges::any_of(runtime.consumers(),
+                             [&](const ConsumerStats& stats) { return !parked_rows(runtime, stats.table, 1).empty(); });
 }
 
 /// Returns the first row whose reported state is wrong. An installed row must be in the kernel, a withdrawn one must not, and the counts

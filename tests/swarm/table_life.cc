@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
-#include "orch/parked.h"
 
+#include "orch/parked.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"

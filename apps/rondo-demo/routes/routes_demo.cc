@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include "admin/bulk_writer.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "admin/bulk_writer.h"
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
 #include "rondo-demo/jobs/sample_jobs.h"

@@ -2,6 +2,7 @@
 #include "commands/own_call.h"
 
 #include <gtest/gtest.h>
+
 #include "admin/bulk_writer.h"
 
 namespace rondo::cli {

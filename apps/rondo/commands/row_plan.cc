@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 #include <string_view>
-#include "admin/bulk_writer.h"
 
+#include "admin/bulk_writer.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/text.h"
 #include "rondo/store/record.h"

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include "admin/bulk_writer.h"
 
 #include <map>
 #include <string>
 #include <vector>
 
+#include "admin/bulk_writer.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {

@@ -4,7 +4,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include "admin/bulk_writer.h"
 
 #include <functional>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "admin/bulk_writer.h"
 #include "commands/command_limits.h"
 #include "rondo/base/text.h"
 

@@ -78,7 +78,7 @@ class AsyncRun {
 struct AsyncHandler {
   /// Begins an attempt.
   std::function<void(AsyncRun run)> begin;
-  /// Whether 'run' may begin now. Runs for which it returns false wait in the order of their priority, until Jobs::has_room(). Empty:
+  /// True if 'run' may begin now. Runs for which it returns false wait in the order of their priority, until Jobs::has_room(). Empty:
   /// always.
   std::function<bool(std::int64_t run)> has_room = {};
   /// Empty: Jobs::put_checked() checks no parameters of this handler.

@@ -36,7 +36,7 @@ enum class Band : std::uint8_t {
 /// "ring", "direct", "misfire", "manual" or "backfill".
 std::string_view to_string(Band band) noexcept;
 std::optional<Band> band_of(std::string_view name) noexcept;
-/// Whether a user or a program asked for the run: it runs although its job is stopped.
+/// True if a user or a program asked for the run: it runs although its job is stopped.
 constexpr bool is_requested(Band band) noexcept { return band == Band::Manual || band == Band::Backfill; }
 
 struct JobRun {
@@ -61,7 +61,7 @@ struct JobRun {
   bool is_killed = false;  // By a user. It is not begun again.
 };
 
-/// Whether a later run of its job has stopped the run (Overlap::Cover).
+/// True if a later run of its job has stopped the run (Overlap::Cover).
 inline bool is_covered(const JobRun& run) noexcept { return run.state == RunState::Killed && !run.is_killed; }
 
 }  // namespace rondo::jobs

@@ -93,7 +93,7 @@ struct JobContext {
 
 /// A job that Jobs::put_all() adds or edits.
 struct JobEdit {
-  /// Whether the job is started.
+  /// True if the job is started.
   enum class Running : std::uint8_t {
     Kept,     // A new job is stopped, another one keeps its state.
     IfNew,    // A new job is started, another one keeps its state; a job that equals the stored one does not change at all.

@@ -4,10 +4,10 @@
 #include "dataplane/netlink/link_monitor.h"
 
 #include <gtest/gtest.h>
-#include "dataplane/limits.h"
 
 #include <algorithm>
 
+#include "dataplane/limits.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/limits.h"

@@ -2,10 +2,10 @@
 #include "dataplane/netlink/subnet_routes.h"
 
 #include <linux/rtnetlink.h>
-#include "dataplane/limits.h"
 
 #include <algorithm>
 
+#include "dataplane/limits.h"
 #include "dataplane/netlink/decode.h"
 #include "rondo/dataplane/limits.h"
 

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
-#include "dataplane/limits.h"
 
 #include <array>
 
+#include "dataplane/limits.h"
 #include "rondo/dataplane/limits.h"
 
 namespace rondo::netlink {

@@ -8,10 +8,10 @@
 #include <random>
 #include <unordered_map>
 #include <utility>
-#include "dataplane/learned.h"
 
 #include "dataplane/fdb_book.h"
 #include "dataplane/kernel_status.h"
+#include "dataplane/learned.h"
 #include "dataplane/order_check.h"
 #include "dataplane/order_digest.h"
 #include "dataplane/simulated/kernel.h"

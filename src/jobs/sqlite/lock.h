@@ -18,7 +18,7 @@ class DatabaseLock {
   Status take(const std::string& path);
   /// The process that has the lock; 0: none, or it is unknown. Takes no lock. Not while this process has the database open.
   static pid_t owner(const std::string& path);
-  /// Whether a process has the lock.
+  /// True if a process has the lock.
   static bool is_taken(const std::string& path);
 
  private:

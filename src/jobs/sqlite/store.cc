@@ -476,7 +476,7 @@ std::string absolute_path(const std::string& path) {
   return failed ? path : absolute.string();
 }
 
-/// Whether a database could be made or written there.
+/// True if a database could be made or written there.
 Status check_place(const std::string& path) {
   if (Status wrong = Database::check_path(path); !wrong.ok()) return wrong;
   const std::filesystem::path folder = std::filesystem::path{absolute_path(path)}.parent_path();

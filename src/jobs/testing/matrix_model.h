@@ -51,7 +51,7 @@ class MatrixModel {
   }
   /// The scheduled instants of the calls, in their order; without those before the loss of the file.
   const std::vector<Ms>& calls() const { return calls_; }
-  /// Whether the step at which the process is to be killed was reached.
+  /// True if the step at which the process is to be killed was reached.
   bool has_died() const { return has_died_; }
 
  private:
@@ -216,7 +216,7 @@ class MatrixModel {
     calls_.push_back(rows_[row].scheduled);
     running_.push_back({row, now_ + kTakes});
   }
-  /// Whether the database gets the end of an attempt or of a run.
+  /// True if the database gets the end of an attempt or of a run.
   bool stores_end() {
     if (!is_alive_) return false;
     const bool is_killed = reaches(Step::End);

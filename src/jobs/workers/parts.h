@@ -136,9 +136,9 @@ struct Workers::Parts {
   void disconnect(const std::string& name, WorkerEntry& worker);
   /// The runs that the worker names, in worker-orders or in a later report. InvalidArgument or ResourceExhausted for too many.
   Status take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments);
-  /// Whether the run is the worker's.
+  /// True if the run is the worker's.
   bool claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed);
-  /// Whether the end of this attempt of a run is known.
+  /// True if the end of this attempt of a run is known.
   bool is_taken(std::int64_t run, std::uint32_t attempt) const;
   /// After a reconnection: begins again what the worker never got, and ends what it has lost.
   void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
@@ -154,7 +154,7 @@ struct Workers::Parts {
   Status change_offers(WorkerEntry& worker, const Arguments& arguments);
   /// Removes the handlers of those commands that no worker offers any more, unless a claimed run needs one.
   void withdraw(const std::map<std::string, std::uint64_t>& offers);
-  /// Whether a worker claims a run of the command that has not begun here: its begin needs the handler, whatever the worker offers.
+  /// True if a worker claims a run of the command that has not begun here: its begin needs the handler, whatever the worker offers.
   bool has_claims(std::string_view command) const;
   /// Removes the handlers of commands that were there for claims alone.
   void withdraw_lent();
@@ -162,9 +162,9 @@ struct Workers::Parts {
   // --- runs (placing.cc)
   void publish(const std::string& command);
   bool has_room(const std::string& command) const;
-  /// Whether a worker that says 'key' of a run has another run than the one of this number that has no stored end.
+  /// True if a worker that says 'key' of a run has another run than the one of this number that has no stored end.
   bool is_other_run(std::int64_t run, std::string_view key) const;
-  /// Whether the worker that was given the run before a restart has it: begin() links it.
+  /// True if the worker that was given the run before a restart has it: begin() links it.
   bool is_claimed(std::int64_t run) const;
   /// RemoteHandler::held: the worker that was given the run by an earlier process may have it, and has not come back yet.
   std::string held(std::int64_t run) const;
@@ -174,7 +174,7 @@ struct Workers::Parts {
   void record_and_start(std::int64_t run);
   /// The runs whose worker could not be recorded.
   void record_again();
-  /// Whether the run was given to this worker, as far as the store knows.
+  /// True if the run was given to this worker, as far as the store knows.
   bool was_given(std::int64_t run, const std::string& worker) const;
   void send_start(WorkerEntry& worker, PlacedRun& run);
   void send_stop(const std::string& name, std::int64_t run, std::string_view why);
@@ -199,7 +199,7 @@ struct Workers::Parts {
   /// A worker with trouble gets no run.
   void change_trouble(const std::string& name, std::string trouble);
   void take_end(WorkerEntry& worker, std::int64_t run, const RowArgument& event, HeldReport& of);
-  /// Whether the end of the attempt is on its way into the store. The answer of the report then waits for it.
+  /// True if the end of the attempt is on its way into the store. The answer of the report then waits for it.
   bool waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of);
   void end_stored(const std::string& worker, std::int64_t report, std::int64_t run, const Status& why);
   static void answer(HeldReport report);
@@ -246,7 +246,7 @@ struct Workers::Parts {
   void leave_readers(const std::string& worker);
   /// Ends the readers that have waited long enough, and finds runs that have ended.
   void watch_readers();
-  /// Whether a worker has a run whose job was removed.
+  /// True if a worker has a run whose job was removed.
   bool was_removed(std::int64_t run) const;
   /// The worker that was asked has not answered in its time.
   void leave_silent_worker(std::int64_t request);

@@ -25,7 +25,7 @@ std::size_t runs_of(const std::map<std::int64_t, PlacedRun>& runs, const WorkerE
   }));
 }
 
-/// Whether the worker can take one more run of the command.
+/// True if the worker can take one more run of the command.
 bool can_take(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker, const std::string& command, Instant now,
               Duration silent) {
   const auto offer = worker.offers.find(command);

@@ -38,7 +38,7 @@ std::optional<std::uint32_t> attempt_of(const RowArgument& event) {
   return static_cast<std::uint32_t>(*number);
 }
 
-/// Whether an event about an attempt can be taken: its kind is known, and a progress has a percentage from 0 to 100.
+/// True if an event about an attempt can be taken: its kind is known, and a progress has a percentage from 0 to 100.
 bool has_form(const RowArgument& event) {
   if (event.table == "started" || event.table == "end") return true;
   return event.table == "progress" && number_of(field_of(event, "percent")).value_or(kWhole + 1) <= kWhole;
