@@ -177,8 +177,8 @@ class Orch {
     }
     std::vector<Operation> operations;
     operations.push_back(std::move(operation));
-    target.submit(lane, std::move(operations), [this, alive, ticket, outcome_of = std::move(outcome_of)](std::span<Operation> answered) {
-      if (!alive.expired()) settle_with(ticket, [&] { return outcome_of(std::as_const(answered.front())); });
+    target.submit(lane, std::move(operations), [this, alive, ticket, tell = std::move(outcome_of)](std::span<Operation> answered) {
+      if (!alive.expired()) settle_with(ticket, [&] { return tell(std::as_const(answered.front())); });
     });
     if (!target.has_room()) hold_for(&target, ticket);
     return Outcome::staged();

@@ -9,7 +9,7 @@
 // Errors: each operation has its own status. If apply() throws, every operation of the batch that is ok gets an Internal status.
 // Bounds: a batch has at most ExecutorOptions::batch_max operations, and a turn delivers at most its budget. submit() never refuses: a
 // caller that submits in bulk checks has_room() first, and holds its consumers until on_room().
-// Cost: two allocations per submission; operations are moved twice.
+// Cost: four allocations per submission; operations are moved twice.
 // Journal: with an OperationCodec, a runtime with a journal records submissions and answers. A replay (replay/replay.h) delivers the
 // recorded answers and applies nothing. Without a codec the operations are not in the journal: a replay applies nothing either, and ends
 // with a difference at the first turn that delivered answers. Simulation: in a sim::World the executor has no thread, whatever its mode;
