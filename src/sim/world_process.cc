@@ -251,7 +251,7 @@ SimDataPlane& World::plane() {
   return *in.plane;
 }
 
-void World::set(std::string_view table, std::string_view key, FieldList fields) { set(table, key, views_of(fields)); }
+void World::set(std::string_view table, std::string_view key, FieldList fields) { set(table, key, FieldViews{fields}.all()); }
 void World::set(std::string_view table, std::string_view key, std::span<const Field> fields) { inside().producer.set(table, key, fields); }
 void World::remove(std::string_view table, std::string_view key) { inside().producer.remove(table, key); }
 bool World::is_confirmed(std::string_view table, std::string_view key) { return inside().producer.is_confirmed(table, key); }

@@ -176,7 +176,7 @@ Record Record::make(std::string_view key, std::span<const Field> fields, std::st
   return Record{block};
 }
 
-Record Record::make(std::string_view key, FieldList fields) { return make(key, views_of(fields)); }
+Record Record::make(std::string_view key, FieldList fields) { return make(key, FieldViews{fields}.all()); }
 
 Record Record::merged(const Record& older, const Record& newer) {
   if (!older) return newer;

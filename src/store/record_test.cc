@@ -245,5 +245,18 @@ TEST(Change, IsSixteenBytesAndSpellsItsVerb) {
   EXPECT_EQ(to_string(ChangeOp::Event), "EVENT");
 }
 
+TEST(Record, OfACallHasItsFieldsHoweverMany) {
+  EXPECT_TRUE(Record::make("none", {}).fields().empty());
+  const Record eight =
+      Record::make("eight", {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}, {"e", "5"}, {"f", "6"}, {"g", "7"}, {"h", std::to_string(8)}});
+  EXPECT_EQ(eight.fields().size(), 8U);
+  EXPECT_EQ(eight.fields().find("h"), "8");
+  const Record nine =
+      Record::make("nine", {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}, {"e", "5"}, {"f", "6"}, {"g", "7"}, {"h", "8"}, {"i", "9"}});
+  EXPECT_EQ(nine.fields().size(), 9U);
+  EXPECT_EQ(nine.fields().find("a"), "1");
+  EXPECT_EQ(nine.fields().find("i"), "9");
+}
+
 }  // namespace
 }  // namespace rondo

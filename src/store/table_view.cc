@@ -364,7 +364,7 @@ TableView::TableView(Scheduler& scheduler, Store& store, std::string table, Prio
 TableView::~TableView() = default;
 
 Status TableView::set(Record row) { return parts_->set(row); }
-Status TableView::set(std::string_view key, FieldList fields) { return set(key, views_of(fields)); }
+Status TableView::set(std::string_view key, FieldList fields) { return set(key, FieldViews{fields}.all()); }
 
 Status TableView::set(std::string_view key, std::span<const Field> fields) {
   if (Status bad = check_record(key, fields); !bad.ok()) return bad;

@@ -273,7 +273,7 @@ bool ZmqClient::is_flushed() const noexcept { return parts_->is_flushed(); }
 bool ZmqClient::is_connected() const noexcept { return parts_->is_connected(); }
 const ZmqClientStats& ZmqClient::stats() const noexcept { return parts_->stats(); }
 
-Status ZmqTable::set(std::string_view key, FieldList fields) { return set(key, views_of(fields)); }
+Status ZmqTable::set(std::string_view key, FieldList fields) { return set(key, FieldViews{fields}.all()); }
 Status ZmqTable::set(std::string_view key, std::span<const Field> fields) { return client_->parts_->set(*outgoing_, key, fields); }
 Status ZmqTable::remove(std::string_view key) { return client_->parts_->remove(*outgoing_, key); }
 
