@@ -223,7 +223,7 @@ class Switch {
   const std::vector<std::string> group_names_ = make_names();
   SystemClock clock_;
   Runtime runtime_;
-  switch_agent::Agent agent_;
+  switch_agent::SwitchAgent agent_;
   Duration longest_turn_{0};
 };
 
@@ -273,7 +273,7 @@ void replay(const std::string& file) {
   replay::ReplayReport report;
   const Sample took = measure(1, RUSAGE_SELF, [&] {
     Runtime runtime((*opened)->runtime_options());
-    switch_agent::Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
+    switch_agent::SwitchAgent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
     must(agent.start());
     report = (*opened)->run(runtime);
   });

@@ -55,7 +55,7 @@ struct Life {
   }
   SystemClock clock;
   std::optional<Runtime> runtime;
-  std::optional<switch_agent::Agent> agent;
+  std::optional<switch_agent::SwitchAgent> agent;
   Instant began;
   Duration opened{0};
   Duration ready{0};

@@ -189,7 +189,7 @@ class Daemon {
 
  private:
   Runtime runtime_;
-  switch_agent::Agent agent_;
+  switch_agent::SwitchAgent agent_;
   std::unique_ptr<fpm::Server> server_;
 };
 

@@ -128,7 +128,7 @@ Status Daemon::open_runtime() {
 
 Status Daemon::open_agent() {
   if (Status fit = declare_tables(); !fit.ok()) return fit;
-  agent_ = std::make_unique<switch_agent::Agent>(
+  agent_ = std::make_unique<switch_agent::SwitchAgent>(
       *runtime_, *plane_,
       switch_agent::SwitchAgentOptions{
           .table = config_.table,

@@ -114,7 +114,7 @@ class Daemon {
   SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   Journal* journal_ = nullptr;                          // Owned by the runtime; null without a file.
-  std::unique_ptr<switch_agent::Agent> agent_;          // Null without a data plane, as plane_.
+  std::unique_ptr<switch_agent::SwitchAgent> agent_;    // Null without a data plane, as plane_.
   std::unique_ptr<switch_agent::Resources> resources_;  // Null without a data plane.
   std::unique_ptr<managers::Managers> managers_;        // Null unless they are enabled.
   std::unique_ptr<StateDb> state_db_;                   // Null unless [managers] state_db names it.

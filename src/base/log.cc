@@ -108,7 +108,7 @@ bool write_stderr(std::string_view line, bool stalled) noexcept {
 
 }  // namespace
 
-struct Log::Parts {
+struct Log::Impl {
   const Clock& clock;
   LogOptions options;
   bool journal = false;
@@ -183,31 +183,31 @@ bool stderr_is_journal() noexcept {
 
 Log::Log(const Clock& clock, LogOptions options) : level_(options.level) {
   const bool journal = options.journal.value_or(stderr_is_journal());
-  parts_ = std::unique_ptr<Parts>(new Parts{clock, std::move(options), journal, {}, {}, {}, 0, 0, false});
+  impl_ = std::unique_ptr<Impl>(new Impl{clock, std::move(options), journal, {}, {}, {}, 0, 0, false});
 }
 
 Log::~Log() = default;
 
 std::uint64_t Log::suppressed_lines() const {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
-  return parts_->suppressed;
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->suppressed;
 }
 
 std::uint64_t Log::lost_lines() const {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
-  return parts_->lost;
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->lost;
 }
 
 void Log::write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line_number) {
-  const std::lock_guard<std::mutex> lock(parts_->mutex);
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
   try {
-    parts_->write(level, message, pairs, file, line_number);
+    impl_->write(level, message, pairs, file, line_number);
   } catch (...) {  // A function of LogOptions, or memory.
-    ++parts_->lost;
+    ++impl_->lost;
   }
 }
 
-void Log::Parts::write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line_number) {
+void Log::Impl::write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line_number) {
   std::uint64_t held_back = 0;
   if (!admit(file, line_number, held_back)) return;
   line.clear();

@@ -109,11 +109,11 @@ class Log {
   std::uint64_t lost_lines() const;
 
  private:
-  struct Parts;
+  struct Impl;
   void write(LogLevel level, std::string_view message, std::initializer_list<LogPair> pairs, const char* file, int line);
 
   std::atomic<LogLevel> level_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

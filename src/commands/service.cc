@@ -49,9 +49,9 @@ struct OwnLog {
 
 }  // namespace
 
-class Service::Parts {
+class Service::Impl {
  public:
-  Parts(Runtime& its_runtime, ServiceOptions given)
+  Impl(Runtime& its_runtime, ServiceOptions given)
       : runtime(its_runtime),
         options(std::move(given)),
         own_log(options.log == nullptr ? std::make_unique<OwnLog>(runtime.clock()) : nullptr) {
@@ -263,24 +263,24 @@ class Service::Parts {
 };
 
 Result<std::unique_ptr<Service>> Service::open(Runtime& runtime, CommandRegistry& registry, ServiceOptions options) {
-  std::unique_ptr<Service> service{new Service(std::make_unique<Parts>(runtime, std::move(options)))};
-  if (Status failed = service->parts_->open(registry); !failed.ok()) return failure(std::move(failed));
+  std::unique_ptr<Service> service{new Service(std::make_unique<Impl>(runtime, std::move(options)))};
+  if (Status failed = service->impl_->open(registry); !failed.ok()) return failure(std::move(failed));
   return service;
 }
 
-Service::Service(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Service::Service(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 Service::~Service() {
-  parts_->watchdog.reset();
-  parts_->runtime.scheduler().on_long_turn({});
+  impl_->watchdog.reset();
+  impl_->runtime.scheduler().on_long_turn({});
 }
 
-Status Service::run() { return parts_->run(); }
-void Service::drain() { parts_->begin_drain(); }
-void Service::end(Status why) { parts_->end(std::move(why)); }
-bool Service::is_serving() const noexcept { return parts_->standard->is_serving(); }
-bool Service::has_signal() const noexcept { return parts_->has_signal; }
-StandardCommands& Service::commands() noexcept { return *parts_->standard; }
-Log& Service::log() noexcept { return parts_->log(); }
+Status Service::run() { return impl_->run(); }
+void Service::drain() { impl_->begin_drain(); }
+void Service::end(Status why) { impl_->end(std::move(why)); }
+bool Service::is_serving() const noexcept { return impl_->standard->is_serving(); }
+bool Service::has_signal() const noexcept { return impl_->has_signal; }
+StandardCommands& Service::commands() noexcept { return *impl_->standard; }
+Log& Service::log() noexcept { return impl_->log(); }
 
 Status serve(Runtime& runtime, CommandRegistry& registry, ServiceOptions options) {
   const auto service = Service::open(runtime, registry, std::move(options));

@@ -5,7 +5,7 @@
 
 #include "base/thrown.h"
 #include "jobs/async_runs.h"
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
 

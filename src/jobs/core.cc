@@ -4,7 +4,7 @@
 
 #include "base/thrown.h"
 #include "jobs/put_jobs.h"
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::jobs {
@@ -43,8 +43,8 @@ Status Core::call_out(const std::function<void()>& call, std::string_view who) c
 }
 
 Core::CallsWithin::~CallsWithin() {
-  if (is_marked) parts.calls.record(call_text("out"));
-  parts.within.pop_back();
+  if (is_marked) core.calls.record(call_text("out"));
+  core.within.pop_back();
 }
 void Core::mark_calls() {
   for (CallsWithin* const function : within) {
@@ -52,9 +52,9 @@ void Core::mark_calls() {
   }
 }
 void Core::CallsWithin::repeat() {
-  if (!parts.calls.is_replayed() || !parts.calls.is_next(text)) return;
-  parts.mark_calls();
-  parts.calls.repeat();  // Up to the mark at the end, which is no call.
+  if (!core.calls.is_replayed() || !core.calls.is_next(text)) return;
+  core.mark_calls();
+  core.calls.repeat();  // Up to the mark at the end, which is no call.
 }
 
 }  // namespace rondo::jobs

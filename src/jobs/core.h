@@ -24,11 +24,11 @@ struct Core {
   void expect_here(std::string_view function) const;
   /// A function of the user is being called.
   struct CallOut {
-    explicit CallOut(const Core& of) : parts(of) { ++parts.calls_out; }
-    ~CallOut() { --parts.calls_out; }
+    explicit CallOut(const Core& of) : core(of) { ++core.calls_out; }
+    ~CallOut() { --core.calls_out; }
     CallOut(const CallOut&) = delete;
     CallOut& operator=(const CallOut&) = delete;
-    const Core& parts;
+    const Core& core;
   };
   /// Calls a function of the user. Returns what it throws, as what 'who' threw.
   Status call_out(const std::function<void()>& call, std::string_view who = "the handler") const;
@@ -39,16 +39,16 @@ struct Core {
   struct CallsWithin {
     /// 'arguments' tell the function apart from those before and after it.
     template <class... Arguments>
-    explicit CallsWithin(Core& of, const Arguments&... arguments) : parts(of) {
+    explicit CallsWithin(Core& of, const Arguments&... arguments) : core(of) {
       if (of.calls.is_recorded() || of.calls.is_replayed()) text = call_text("in", arguments...);
-      parts.within.push_back(this);
+      core.within.push_back(this);
     }
     ~CallsWithin();
     CallsWithin(const CallsWithin&) = delete;
     CallsWithin& operator=(const CallsWithin&) = delete;
     /// In a replay, in place of the function.
     void repeat();
-    Core& parts;
+    Core& core;
     std::string text;
     bool is_marked = false;
   };

@@ -6,10 +6,10 @@
 
 #include "jobs/backfill.h"
 #include "jobs/family.h"
-#include "jobs/parts.h"
+#include "jobs/jobs_impl.h"
 #include "jobs/put_jobs.h"
 #include "jobs/remote_runs.h"
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
@@ -49,7 +49,7 @@ Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime
 }  // namespace
 
 Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source)
-    : parts_(std::make_unique<Parts>(runtime, std::move(store), options, source, [this](std::string_view call) { return repeat(call); })) {}
+    : impl_(std::make_unique<Impl>(runtime, std::move(store), options, source, [this](std::string_view call) { return repeat(call); })) {}
 Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options)
     : Jobs(runtime, std::move(store), options, JobSource::taken(runtime)) {}
 Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::shared_ptr<JobStore> store, JobsOptions options) {
@@ -58,93 +58,93 @@ Result<std::unique_ptr<Jobs>> Jobs::open(Runtime& runtime, std::shared_ptr<JobSt
   return std::unique_ptr<Jobs>{new Jobs(runtime, std::move(store), options, std::move(*source))};
 }
 Jobs::~Jobs() {
-  parts_->core.expect_here("~Jobs");
-  RONDO_EXPECT(parts_->core.calls_out == 0,
+  impl_->core.expect_here("~Jobs");
+  RONDO_EXPECT(impl_->core.calls_out == 0,
                "Jobs::~Jobs() was called within a function that Jobs was calling, such as a handler or a 'done'; use Runtime::post");
 }
 
 void Jobs::handle(std::string name, Handler handler, CheckParameters check) {
-  parts_->core.expect_here("handle");
-  parts_->handlers.set(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .check = std::move(check)});
+  impl_->core.expect_here("handle");
+  impl_->handlers.set(std::move(name), {.handler = std::make_shared<const Handler>(std::move(handler)), .check = std::move(check)});
 }
 void Jobs::handle_in_turn(std::string name, Handler handler, CheckParameters check) {
-  parts_->core.expect_here("handle_in_turn");
-  parts_->handlers.set(std::move(name),
-                       {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true, .check = std::move(check)});
+  impl_->core.expect_here("handle_in_turn");
+  impl_->handlers.set(std::move(name),
+                      {.handler = std::make_shared<const Handler>(std::move(handler)), .in_turn = true, .check = std::move(check)});
 }
 void Jobs::handle_async(std::string name, AsyncHandler handler) {
   RemoteRuns(*this).handle(std::move(name), {.basic = std::move(handler)});
 }
 void Jobs::remove_handler(const std::string& name) {
-  parts_->core.expect_here("remove_handler");
-  parts_->core.record("remove handler", name);
-  if (parts_->handlers.remove(name)) parts_->async.leave_line(name);
+  impl_->core.expect_here("remove_handler");
+  impl_->core.record("remove handler", name);
+  if (impl_->handlers.remove(name)) impl_->async.leave_line(name);
 }
 void Jobs::has_room(const std::string& handler) {
-  parts_->core.expect_here("has_room");
-  parts_->core.record("has room", handler);
-  parts_->async.take_room(handler);
+  impl_->core.expect_here("has_room");
+  impl_->core.record("has room", handler);
+  impl_->async.take_room(handler);
 }
 void Jobs::wait_for_handlers(std::string prefix, std::function<std::string(std::string_view handler)> reason) {
-  parts_->core.expect_here("wait_for_handlers");
-  parts_->handlers.await(std::move(prefix), std::move(reason));
+  impl_->core.expect_here("wait_for_handlers");
+  impl_->handlers.await(std::move(prefix), std::move(reason));
 }
 void Jobs::offer_facts(FactKind kind) {
-  parts_->core.expect_here("offer_facts");
-  RONDO_EXPECT(!parts_->timetable.was_started(), "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
+  impl_->core.expect_here("offer_facts");
+  RONDO_EXPECT(!impl_->timetable.was_started(), "Jobs::offer_facts() of " + std::string{kind.name()} + " was called after Jobs::start()");
   RONDO_EXPECT(!kind.name().empty(), "Jobs::offer_facts() was called for a kind without a name");
-  parts_->facts.offer(kind);
+  impl_->facts.offer(kind);
 }
 std::vector<JobRun> Jobs::unfinished(std::int64_t job_id) const {
-  parts_->core.expect_here("unfinished");
+  impl_->core.expect_here("unfinished");
   std::vector<JobRun> found;
-  const auto live = parts_->runs.jobs().find(job_id);
-  if (live == parts_->runs.jobs().end()) return found;
+  const auto live = impl_->runs.jobs().find(job_id);
+  if (live == impl_->runs.jobs().end()) return found;
   for (const std::int64_t id : live->second.runs) {
-    const LiveRun& run = *parts_->runs.find(id);
+    const LiveRun& run = *impl_->runs.find(id);
     if (!run.is_withdrawn && !is_final(run.run.state)) found.push_back(run.run);
   }
   return found;
 }
 const JobsOptions& Jobs::options() const {
-  parts_->core.expect_here("options");
-  return parts_->core.options;
+  impl_->core.expect_here("options");
+  return impl_->core.options;
 }
 bool Jobs::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {
-  parts_->core.expect_here("when_stored");
-  return parts_->ends.when_stored(run, attempt, std::move(stored));
+  impl_->core.expect_here("when_stored");
+  return impl_->ends.when_stored(run, attempt, std::move(stored));
 }
 void Jobs::on_end(std::function<void(const JobRun& run)> listener) {
-  parts_->core.expect_here("on_end");
-  RONDO_EXPECT(!parts_->timetable.was_started(), "Jobs::on_end() was called after Jobs::start()");
-  parts_->ends.on_end(std::move(listener));
+  impl_->core.expect_here("on_end");
+  RONDO_EXPECT(!impl_->timetable.was_started(), "Jobs::on_end() was called after Jobs::start()");
+  impl_->ends.on_end(std::move(listener));
 }
 void Jobs::drain(Duration patience, std::function<void(const Status& drained)> done) {
-  parts_->core.called("drain", patience.count());
-  parts_->dispatch.drain(patience, std::move(done));
+  impl_->core.called("drain", patience.count());
+  impl_->dispatch.drain(patience, std::move(done));
 }
 void Jobs::start() {
-  parts_->core.expect_here("start");
-  RONDO_EXPECT(parts_->timetable.start(), "Jobs::start() was called twice");
-  parts_->planning.recover();
+  impl_->core.expect_here("start");
+  RONDO_EXPECT(impl_->timetable.start(), "Jobs::start() was called twice");
+  impl_->planning.recover();
 }
 
 /// Takes over a job that was edited, started or stopped, looks for due runs, as the next one may be within the window, and calls 'done'.
 void Jobs::edited(const Result<StoredJob>& stored, const Done<StoredJob>& done) {
   if (stored) {
-    ++parts_->runs.stats.edits;
-    parts_->planning.take_over(*stored);
-    parts_->planning.plan_now();
+    ++impl_->runs.stats.edits;
+    impl_->planning.take_over(*stored);
+    impl_->planning.plan_now();
   }
-  parts_->core.call_done(done, stored);
+  impl_->core.call_done(done, stored);
 }
 
 void Jobs::define(Job job, Done<StoredJob> done) {
-  parts_->core.expect_here("define");
+  impl_->core.expect_here("define");
   put_one({std::move(job), JobEdit::Running::IfNew}, std::move(done));
 }
 void Jobs::put(Job job, Done<StoredJob> done) {
-  parts_->core.expect_here("put");
+  impl_->core.expect_here("put");
   put_one({std::move(job), JobEdit::Running::Kept}, std::move(done));
 }
 void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
@@ -157,20 +157,20 @@ void Jobs::put_one(JobEdit edit, Done<StoredJob> done) {
 }
 
 void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
-  parts_->core.expect_here("put_all");
+  impl_->core.expect_here("put_all");
   const std::string text = to_json(edits);
-  parts_->core.record("put", text, is_dry);
-  const WallTime now = parts_->core.wall_now();
+  impl_->core.record("put", text, is_dry);
+  const WallTime now = impl_->core.wall_now();
   Status facts;
   std::vector<JobEdit::Running> running;
   std::vector<std::string> names;
   for (const JobEdit& edit : edits) {
     names.push_back(edit.job.name);
-    if (facts.ok()) facts = parts_->facts.check(edit.job).with_context("job '" + edit.job.name + "'");
+    if (facts.ok()) facts = impl_->facts.check(edit.job).with_context("job '" + edit.job.name + "'");
     running.push_back(edit.running);
   }
   std::string work = (is_dry ? "check " : "put ") + text;
-  parts_->core.store.submit<std::vector<StoredJob>>(
+  impl_->core.store.submit<std::vector<StoredJob>>(
       std::move(work),
       [edits = std::move(edits), facts = std::move(facts), now, is_dry](JobStore& store,
                                                                         Planner& planner) -> Result<std::vector<StoredJob>> {
@@ -181,61 +181,61 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
       [this, is_dry, running = std::move(running), names = std::move(names),
        done = std::move(done)](const Result<std::vector<StoredJob>>& stored) {
         if (!stored && !is_dry && !done) {
-          for (const std::string& name : names) parts_->not_stored.insert_or_assign(name, stored.error());
+          for (const std::string& name : names) impl_->not_stored.insert_or_assign(name, stored.error());
         }
         if (stored && !is_dry) {
-          parts_->core.call_status = {};
+          impl_->core.call_status = {};
           for (std::size_t i = 0; i < stored->size(); ++i) {
-            parts_->not_stored.erase(names[i]);
-            if (running[i] == JobEdit::Running::Stopped) parts_->planning.end_runs_of_stopped((*stored)[i].id);
-            parts_->planning.take_over((*stored)[i]);
+            impl_->not_stored.erase(names[i]);
+            if (running[i] == JobEdit::Running::Stopped) impl_->planning.end_runs_of_stopped((*stored)[i].id);
+            impl_->planning.take_over((*stored)[i]);
           }
-          ++parts_->runs.stats.edits;
-          parts_->planning.plan_now();
+          ++impl_->runs.stats.edits;
+          impl_->planning.plan_now();
         }
-        parts_->core.call_done(done, stored);
+        impl_->core.call_done(done, stored);
       });
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
-  parts_->core.called("start", name);
-  const WallTime now = parts_->core.wall_now();
-  parts_->core.store.submit<StoredJob>(
+  impl_->core.called("start", name);
+  const WallTime now = impl_->core.wall_now();
+  impl_->core.store.submit<StoredJob>(
       "start " + name, [name, now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
-  parts_->core.called("stop", name, note);
-  parts_->core.store.submit<StoredJob>(
+  impl_->core.called("stop", name, note);
+  impl_->core.store.submit<StoredJob>(
       "stop " + name, [name, note = std::move(note)](JobStore& store, Planner&) { return stop_job(store, name, note); },
       [this, done = std::move(done)](const Result<StoredJob>& stored) {
-        if (stored) parts_->planning.end_runs_of_stopped(stored->id);
+        if (stored) impl_->planning.end_runs_of_stopped(stored->id);
         edited(stored, done);
       });
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
-  parts_->core.called("remove", name);
-  parts_->core.store.submit<StoredJob>(
+  impl_->core.called("remove", name);
+  impl_->core.store.submit<StoredJob>(
       "remove " + name, [name](JobStore& store, Planner&) { return remove_job(store, name); },
       [this, name, done = std::move(done)](const Result<StoredJob>& removed) {
-        if (removed || removed.error().code() == StatusCode::NotFound) parts_->not_stored.erase(name);
+        if (removed || removed.error().code() == StatusCode::NotFound) impl_->not_stored.erase(name);
         if (removed) {
-          ++parts_->runs.stats.edits;
-          parts_->planning.drop(removed->id, removed->job.name);
+          ++impl_->runs.stats.edits;
+          impl_->planning.drop(removed->id, removed->job.name);
         }
-        parts_->core.call_done(done, removed);
+        impl_->core.call_done(done, removed);
       });
 }
 
 void Jobs::trigger(std::string name, Done<JobRun> done) {
-  parts_->core.called("trigger", name);
-  const WallTime now = parts_->core.wall_now();
-  Status full = parts_->runs.room_for(name, 1);
+  impl_->core.called("trigger", name);
+  const WallTime now = impl_->core.wall_now();
+  Status full = impl_->runs.room_for(name, 1);
   const std::size_t added = full.ok() ? 1 : 0;
-  parts_->runs.count_runs(name, added, 0);  // Many calls may come before the first answer.
-  parts_->core.store.submit<FoundRuns>(
+  impl_->runs.count_runs(name, added, 0);  // Many calls may come before the first answer.
+  impl_->core.store.submit<FoundRuns>(
       "trigger " + name,
       [name, now, full = std::move(full)](JobStore& store, Planner&) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
@@ -243,22 +243,22 @@ void Jobs::trigger(std::string name, Done<JobRun> done) {
         return trigger_job(store, name, now);
       },
       [this, name, added, done = std::move(done)](Result<FoundRuns> triggered) {
-        parts_->runs.count_runs(name, 0, added);
+        impl_->runs.count_runs(name, 0, added);
         if (triggered) {
-          for (const JobRun& run : triggered->runs) parts_->timetable.add(run, triggered->jobs.at(run.job).job);
+          for (const JobRun& run : triggered->runs) impl_->timetable.add(run, triggered->jobs.at(run.job).job);
         }
-        parts_->core.call_done<JobRun>(
+        impl_->core.call_done<JobRun>(
             done, triggered ? Result<JobRun>{std::move(triggered->runs.front())} : Result<JobRun>{failure(triggered.error())});
       });
 }
 
 void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobRun>> done) {
-  parts_->core.called("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
-  const WallTime now = parts_->core.wall_now();
-  Status full = range.dry_run ? Status{} : parts_->runs.room_for(name, std::min(range.max, limits::kBackfillRuns));
+  impl_->core.called("backfill", name, range.from.nanoseconds(), range.to.nanoseconds(), std::uint64_t{range.max}, range.dry_run);
+  const WallTime now = impl_->core.wall_now();
+  Status full = range.dry_run ? Status{} : impl_->runs.room_for(name, std::min(range.max, limits::kBackfillRuns));
   const std::size_t added = range.dry_run || !full.ok() ? 0 : std::min(range.max, limits::kBackfillRuns);
-  parts_->runs.count_runs(name, added, 0);
-  parts_->core.store.submit<FoundRuns>(
+  impl_->runs.count_runs(name, added, 0);
+  impl_->core.store.submit<FoundRuns>(
       "backfill " + name,
       [name, range, now, full = std::move(full)](JobStore& store, Planner& planner) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
@@ -266,51 +266,51 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
         return backfill_job(store, planner, name, range, now);
       },
       [this, name, added, is_dry = range.dry_run, done = std::move(done)](Result<FoundRuns> found) {
-        parts_->runs.count_runs(name, 0, added);
-        if (!found) return parts_->core.call_done(done, failure(found.error()));
+        impl_->runs.count_runs(name, 0, added);
+        if (!found) return impl_->core.call_done(done, failure(found.error()));
         std::vector<JobRun> of_job;
         for (JobRun& run : found->runs) {
           if (run.id == 0 && !is_dry) continue;  // A job below has a run of the instant.
-          if (run.id != 0) parts_->timetable.add(run, found->jobs.at(run.job).job);
+          if (run.id != 0) impl_->timetable.add(run, found->jobs.at(run.job).job);
           if (run.job == name) of_job.push_back(std::move(run));
         }
-        parts_->core.call_done(done, std::move(of_job));
+        impl_->core.call_done(done, std::move(of_job));
       });
 }
 
 Status Jobs::kill(std::int64_t run, Done<bool> stored) {
-  parts_->core.called("kill", run);
-  LiveRun* const live = parts_->runs.find(run);
+  impl_->core.called("kill", run);
+  LiveRun* const live = impl_->runs.find(run);
   const bool has_ended = live == nullptr || (live->stage == LiveRun::Stage::Ending && (live->is_withdrawn || is_final(live->run.state)));
   if (has_ended) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
   // Before the end of the run, which the stop may bring.
-  parts_->core.store.submit<bool>(
+  impl_->core.store.submit<bool>(
       "kill " + std::to_string(run),
       [run](JobStore& store, Planner&) -> Result<bool> {
         if (Status noted = store.note_killed(run); !noted.ok()) return failure(std::move(noted));
         return true;
       },
-      parts_->core.done_for_store(std::move(stored)));
+      impl_->core.done_for_store(std::move(stored)));
   live->run.is_killed = true;
-  parts_->ends.stop(*live, RunState::Killed, kKilled);
+  impl_->ends.stop(*live, RunState::Killed, kKilled);
   return {};
 }
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
-  parts_->core.called("find", name);
-  parts_->core.store.submit<StoredJob>(
+  impl_->core.called("find", name);
+  impl_->core.store.submit<StoredJob>(
       "find " + name, [name](JobStore& store, Planner&) { return find_with_obstacle(store, name); },
-      parts_->core.done_for_store(std::move(done)));
+      impl_->core.done_for_store(std::move(done)));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
-  parts_->core.called("list", after, std::uint64_t{max});
-  parts_->core.store.submit<std::vector<StoredJob>>(
+  impl_->core.called("list", after, std::uint64_t{max});
+  impl_->core.store.submit<std::vector<StoredJob>>(
       "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
-      parts_->core.done_for_store(std::move(done)));
+      impl_->core.done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
-  parts_->core.called("runs", job, before, std::uint64_t{max});
-  parts_->core.store.submit<std::vector<JobRun>>(
+  impl_->core.called("runs", job, before, std::uint64_t{max});
+  impl_->core.store.submit<std::vector<JobRun>>(
       "runs " + job,
       [job, before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
         auto runs = store.runs(job, before, max);
@@ -318,15 +318,15 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
         const auto known = store.find(job);
         return known ? std::move(runs) : failure(known.error());
       },
-      parts_->core.done_for_store(std::move(done)));
+      impl_->core.done_for_store(std::move(done)));
 }
 
 void Jobs::find_run(std::int64_t run, Done<JobRun> done) {
-  parts_->core.expect_here("find_run");
-  parts_->core.record("find run", run);
-  parts_->core.store.submit<JobRun>(
+  impl_->core.expect_here("find_run");
+  impl_->core.record("find run", run);
+  impl_->core.store.submit<JobRun>(
       "find run " + std::to_string(run), [run](JobStore& store, Planner&) { return store.run(run); },
-      parts_->core.done_for_store(std::move(done)));
+      impl_->core.done_for_store(std::move(done)));
 }
 
 /// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.
@@ -337,7 +337,7 @@ bool Jobs::repeat(std::string_view text) {
   JobCall call(text);
   const std::string verb = call.verb();
   RemoteRuns remote(*this);
-  AsyncRuns& async = parts_->async;
+  AsyncRuns& async = impl_->async;
   if (verb == "put")
     return call.with<Text, bool>([this](const Text& edits, bool is_dry) {
       auto read = edits_from_json(edits);
@@ -359,7 +359,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "runs")
     return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
   if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
-  if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(parts_->facts.has_succeeded(job)); });
+  if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(impl_->facts.has_succeeded(job)); });
   if (verb == "handle async") return call.with<Text>([this](const Text& name) { handle_async(name, {}); });
   if (verb == "remove handler") return call.with<Text>([this](const Text& name) { remove_handler(name); });
   if (verb == "has room") return call.with<Text>([this](const Text& name) { has_room(name); });
@@ -367,7 +367,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "worker") return call.with<Run, Text>([&](Run run, const Text& worker) { remote.note_worker(run, worker); });
   if (verb == "give up killed") return call.with<>([&] { remote.give_up_killed(); });
   if (verb == "drain") return call.with<std::int64_t>([this](std::int64_t patience) { drain(Duration{patience}, {}); });
-  if (verb == "last ends") return call.with<>([this] { parts_->ends.submit_last(); });
+  if (verb == "last ends") return call.with<>([this] { impl_->ends.submit_last(); });
   // What an asynchronous handler reported of an attempt.
   const auto repeat_of = [&async](Run run, Attempt attempt, const auto& report) {
     const auto state = async.replayed(run, attempt);
@@ -395,8 +395,8 @@ bool Jobs::repeat(std::string_view text) {
 }
 
 const JobsStats& Jobs::stats() const {
-  parts_->core.expect_here("stats");
-  return parts_->runs.stats;
+  impl_->core.expect_here("stats");
+  return impl_->runs.stats;
 }
 
 }  // namespace rondo::jobs

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "jobs/parts.h"
+#include "jobs/jobs_impl.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
@@ -62,23 +62,23 @@ bool is_under_way(const LiveRun& live) {
 
 }  // namespace
 
-JobsView::JobsView(Jobs::Parts& parts) : parts_(parts) { parts_.core.expect_here("JobsView"); }
+JobsView::JobsView(Jobs::Impl& parts) : impl_(parts) { impl_.core.expect_here("JobsView"); }
 
 std::optional<RunActivity> JobsView::activity(std::int64_t run) const {
-  const LiveRun* const live = parts_.runs.find(run);
+  const LiveRun* const live = impl_.runs.find(run);
   return live == nullptr ? std::nullopt : std::optional{activity_of(*live)};
 }
 std::string JobsView::retry_note(std::int64_t run) const {
-  const LiveRun* const live = parts_.runs.find(run);
+  const LiveRun* const live = impl_.runs.find(run);
   return live == nullptr ? std::string{} : note_of_retry(*live);
 }
 std::optional<WallTime> JobsView::next_of(const StoredJob& stored) const {
   if (!stored.is_running || !stored.job.parents.empty()) return std::nullopt;
   std::optional<WallTime> next = stored.next;
-  const auto live = parts_.runs.jobs().find(stored.id);
-  if (live == parts_.runs.jobs().end()) return next;
+  const auto live = impl_.runs.jobs().find(stored.id);
+  if (live == impl_.runs.jobs().end()) return next;
   for (const std::int64_t id : live->second.runs) {
-    const LiveRun& run = *parts_.runs.find(id);
+    const LiveRun& run = *impl_.runs.find(id);
     // Further attempts and late runs fire, too, but their instants are over.
     const bool is_ahead = run.stage == LiveRun::Stage::Planned && run.run.attempt == 0 && run.run.band == Band::Ring;
     if (is_ahead && (!next || run.run.scheduled < *next)) next = run.run.scheduled;
@@ -86,28 +86,28 @@ std::optional<WallTime> JobsView::next_of(const StoredJob& stored) const {
   return next;
 }
 std::optional<Progress> JobsView::progress(std::int64_t run) const {
-  const LiveRun* const live = parts_.runs.find(run);
+  const LiveRun* const live = impl_.runs.find(run);
   const auto state = live == nullptr ? nullptr : live->async.lock();
   return state ? std::optional{state->progress} : std::nullopt;
 }
-std::vector<std::int64_t> JobsView::under_way(std::string_view job) const { return runs_that(parts_.runs, job, is_under_way); }
+std::vector<std::int64_t> JobsView::under_way(std::string_view job) const { return runs_that(impl_.runs, job, is_under_way); }
 std::vector<std::int64_t> JobsView::retried(std::string_view job) const {
-  return runs_that(parts_.runs, job, [](const LiveRun& live) { return !note_of_retry(live).empty(); });
+  return runs_that(impl_.runs, job, [](const LiveRun& live) { return !note_of_retry(live).empty(); });
 }
 std::string JobsView::handler_trouble(std::string_view handler) const {
-  if (parts_.handlers.contains(handler)) return {};
-  std::string text = parts_.handlers.why_absent(handler);
-  const auto found = parts_.handlers.awaited().find(handler);
-  if (found == parts_.handlers.awaited().end()) return text;
+  if (impl_.handlers.contains(handler)) return {};
+  std::string text = impl_.handlers.why_absent(handler);
+  const auto found = impl_.handlers.awaited().find(handler);
+  if (found == impl_.handlers.awaited().end()) return text;
   const AwaitedRuns& of = found->second;
   return text + ": " + std::to_string(of.runs) + (of.runs == 1 ? " run waits" : " runs wait") + " since " +
          calendar::format_rfc3339(of.since);
 }
 std::vector<std::string> JobsView::awaited_handlers(Duration late, Duration waited) const {
   std::vector<std::string> names;
-  const Instant now = parts_.core.now();
-  const WallTime since = parts_.core.wall_now() + -late;
-  for (const auto& [name, runs] : parts_.handlers.awaited()) {
+  const Instant now = impl_.core.now();
+  const WallTime since = impl_.core.wall_now() + -late;
+  for (const auto& [name, runs] : impl_.handlers.awaited()) {
     if (runs.since <= since && now - runs.waits >= waited) names.push_back(name);
   }
   return names;
@@ -133,7 +133,7 @@ RunActivity JobsView::of_ending_run(const LiveRun& live) const {
   std::string text = is_over ? "has ended as " + std::string{to_string(live.run.state)} : "has ended an attempt";
   if (!live.run.note.empty()) text += ": " + live.run.note;
   text += "; its end is being stored";
-  if (!parts_.ends.status().ok()) text += ", and the last try failed: " + std::string{parts_.ends.status().message()};
+  if (!impl_.ends.status().ok()) text += ", and the last try failed: " + std::string{impl_.ends.status().message()};
   RunActivity activity{.stage = RunActivity::Stage::Ending, .text = std::move(text)};
   if (live.ends_attempt) activity.begun = live.run.begun;
   return activity;
@@ -142,7 +142,7 @@ RunActivity JobsView::of_ending_run(const LiveRun& live) const {
 std::string JobsView::why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const {
   if (handler == nullptr || !handler->why_no_room) return {};
   std::string why;
-  const Status thrown = parts_.core.call_out([&] { why = handler->why_no_room(); });
+  const Status thrown = impl_.core.call_out([&] { why = handler->why_no_room(); });
   if (!thrown.ok()) why = thrown.message();
   return why.empty() ? why : ": " + why;
 }
@@ -154,18 +154,18 @@ RunActivity JobsView::of_due_run(const LiveRun& live) const {
     activity.place = name_of(*live.pool);
     activity.text = "waits for a place in its pool";
   } else if (live.ticket) {
-    const HandlerEntry* const entry = parts_.handlers.find(handler);
+    const HandlerEntry* const entry = impl_.handlers.find(handler);
     const auto async = entry == nullptr ? nullptr : entry->async;  // The handler may remove itself.
     if (live.is_held && async != nullptr && async->held) {
-      const Status thrown = parts_.core.call_out([&] { activity.text = async->held(live.run.id); });
+      const Status thrown = impl_.core.call_out([&] { activity.text = async->held(live.run.id); });
       if (!thrown.ok()) activity.text = thrown.message();
     }
     if (activity.text.empty()) activity.text = "waits for room at the handler " + handler + why_no_room(async);
-  } else if (const std::vector<Fact> facts = parts_.facts.missing(live); !facts.empty()) {
+  } else if (const std::vector<Fact> facts = impl_.facts.missing(live); !facts.empty()) {
     activity.text = "waits for " + facts.front().to_string();
-  } else if (!parts_.handlers.contains(handler) && parts_.handlers.waits_for(handler)) {
-    activity.text = "waits: " + parts_.handlers.why_absent(handler);
-    if (parts_.runs.may_be_at_worker(live)) {
+  } else if (!impl_.handlers.contains(handler) && impl_.handlers.waits_for(handler)) {
+    activity.text = "waits: " + impl_.handlers.why_absent(handler);
+    if (impl_.runs.may_be_at_worker(live)) {
       const std::string worker = live.run.worker == kUnknownWorker ? "a worker" : "worker " + live.run.worker;
       activity.place = live.run.worker == kUnknownWorker ? std::string{} : worker;
       activity.text = "may run at " + worker + ", which has not come back since the start of this program; " + activity.text;
@@ -181,8 +181,8 @@ RunActivity JobsView::of_due_run(const LiveRun& live) const {
 
 RowInPlane JobsView::row_state(std::string_view key) const {
   const std::optional<std::int64_t> id = run_of(key);
-  const LiveRun* const live = id ? parts_.runs.find(*id) : nullptr;
-  if (id && live == nullptr) return parts_.ends.state_of_ended(*id, key);
+  const LiveRun* const live = id ? impl_.runs.find(*id) : nullptr;
+  if (id && live == nullptr) return impl_.ends.state_of_ended(*id, key);
   if (live == nullptr || key_of(live->run) != key) return {};
   RunActivity activity = activity_of(*live);
   const bool is_planned = activity.stage == RunActivity::Stage::Planned;
@@ -190,26 +190,26 @@ RowInPlane JobsView::row_state(std::string_view key) const {
 }
 
 Status Jobs::health() const {
-  parts_->core.expect_here("health");
-  if (!parts_->timetable.was_started()) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
-  if (!parts_->planning.status().ok()) return parts_->planning.status();
-  if (!parts_->ends.status().ok()) return parts_->ends.status();
-  if (!parts_->not_stored.empty()) {
-    const auto& [name, why] = *parts_->not_stored.begin();
+  impl_->core.expect_here("health");
+  if (!impl_->timetable.was_started()) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
+  if (!impl_->planning.status().ok()) return impl_->planning.status();
+  if (!impl_->ends.status().ok()) return impl_->ends.status();
+  if (!impl_->not_stored.empty()) {
+    const auto& [name, why] = *impl_->not_stored.begin();
     return why.with_context("job '" + name + "' is not as it was defined, define it again");
   }
   // The planner reads, which a full disk permits.
   constexpr Duration kCallStands = 60s;
-  if (!parts_->core.call_status.ok() && parts_->core.now() < parts_->core.call_failed + kCallStands) {
-    return parts_->core.call_status.with_context("a call failed within the last minute");
+  if (!impl_->core.call_status.ok() && impl_->core.now() < impl_->core.call_failed + kCallStands) {
+    return impl_->core.call_status.with_context("a call failed within the last minute");
   }
-  if (!parts_->runs.trouble.empty()) return {StatusCode::FailedPrecondition, parts_->runs.trouble};
-  if (const LiveRun* const stuck = parts_->ends.stuck_run(); stuck != nullptr) {
+  if (!impl_->runs.trouble.empty()) return {StatusCode::FailedPrecondition, impl_->runs.trouble};
+  if (const LiveRun* const stuck = impl_->ends.stuck_run(); stuck != nullptr) {
     const std::string pool = stuck->runs_in ? ", and keeps a thread of its pool" : "";
     return {StatusCode::FailedPrecondition, "the handler of run " + key_of(stuck->run) + " was asked to stop more than a minute ago (" +
                                                 stuck->verdict_note + "). It still runs" + pool};
   }
-  if (const StoredJob* const job = parts_->handlers.handlerless_job(); job != nullptr) {
+  if (const StoredJob* const job = impl_->handlers.handlerless_job(); job != nullptr) {
     return {StatusCode::FailedPrecondition,
             "job '" + job->job.name + "' is started, and this program has no handler '" + job->job.handler + "': its runs fail"};
   }

@@ -35,8 +35,8 @@ struct RunActivity {
 class JobsView {
  public:
   /// 'jobs' must outlive it.
-  explicit JobsView(const Jobs& jobs) : JobsView(*jobs.parts_) {}
-  explicit JobsView(Jobs::Parts& parts);
+  explicit JobsView(const Jobs& jobs) : JobsView(*jobs.impl_) {}
+  explicit JobsView(Jobs::Impl& parts);
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;
@@ -65,7 +65,7 @@ class JobsView {
   RunActivity of_ending_run(const LiveRun& live) const;
   /// ": " and why the handler has no room; empty if it gives no reason.
   std::string why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const;
-  Jobs::Parts& parts_;
+  Jobs::Impl& impl_;
 };
 
 }  // namespace rondo::jobs

@@ -1,7 +1,7 @@
 // Jobs::put_checked(): the checks of one call, and then put_all().
 #include <utility>
 
-#include "jobs/parts.h"
+#include "jobs/jobs_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/jobs/limits.h"
 
@@ -11,8 +11,8 @@ namespace rondo::jobs {
 struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   ParameterChecks(Jobs& of, std::vector<JobEdit> of_call, bool is_dry_run, Done<std::vector<StoredJob>> when_done)
       : jobs(of),
-        alive(of.parts_->self),
-        until(of.parts_->core.now() + limits::kParameterChecks),
+        alive(of.impl_->self),
+        until(of.impl_->core.now() + limits::kParameterChecks),
         edits(std::move(of_call)),
         is_dry(is_dry_run),
         done(std::move(when_done)) {}
@@ -31,7 +31,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   }
 
   void ask(std::size_t at) {
-    Parts& parts = *jobs.parts_;
+    Impl& parts = *jobs.impl_;
     const Job& job = edits[at].job;
     const HandlerEntry* const found = parts.handlers.find(job.handler);
     if (found == nullptr)
@@ -51,7 +51,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   /// The answer of a handler. The first one counts.
   void take(std::size_t at, const Status& checked) {
     if (alive.expired() || is_over || !refusal.ok() || at != unchecked.size()) return;
-    jobs.parts_->core.expect_here("put_checked");
+    jobs.impl_->core.expect_here("put_checked");
     if (checked.code() == StatusCode::InvalidArgument) {
       refusal = checked.with_context("job '" + edits[at].job.name + "'");
     } else {
@@ -69,13 +69,13 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
   }
 
   void refuse() {
-    Parts& parts = *jobs.parts_;
+    Impl& parts = *jobs.impl_;
     const Status thrown = parts.core.call_out([this] { done(failure(refusal)); }, "the 'done' of Jobs::put_checked()");
     if (!thrown.ok()) parts.core.report(Change::event("checked", "jobs", {}), thrown);
   }
 
   Jobs& jobs;
-  const std::weak_ptr<Parts*> alive;
+  const std::weak_ptr<Impl*> alive;
   const Instant until;
   std::vector<JobEdit> edits;
   const bool is_dry;
@@ -87,7 +87,7 @@ struct Jobs::ParameterChecks : std::enable_shared_from_this<ParameterChecks> {
 };
 
 void Jobs::put_checked(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<StoredJob>> done) {
-  parts_->core.expect_here("put_checked");
+  impl_->core.expect_here("put_checked");
   RONDO_EXPECT(done != nullptr, "Jobs::put_checked() was called with an empty 'done'");
   std::make_shared<ParameterChecks>(*this, std::move(edits), is_dry, std::move(done))->go_on();
 }

@@ -33,7 +33,7 @@ struct RemoteHandler {
 class RemoteRuns {
  public:
   /// 'jobs' must outlive it.
-  explicit RemoteRuns(Jobs& jobs) noexcept : parts_(*jobs.parts_) {}
+  explicit RemoteRuns(Jobs& jobs) noexcept : impl_(*jobs.impl_) {}
 
   /// As Jobs::handle_async().
   void handle(std::string name, RemoteHandler handler);
@@ -54,7 +54,7 @@ class RemoteRuns {
   bool is_recovered() const noexcept;
 
  private:
-  Jobs::Parts& parts_;
+  Jobs::Impl& impl_;
 };
 
 }  // namespace rondo::jobs

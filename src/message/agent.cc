@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/message/agents.h"
 #include "rondo/message/limits.h"
@@ -15,7 +15,7 @@ Agent::Agent(AgentGroup& group, std::string name, Priority priority, AgentOption
     throw message::FailedAgent({StatusCode::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
                                                                  ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});
   }
-  state_ = &group.agents().core_->make_state(*this, std::move(name), priority);
+  state_ = &group.agents().impl_->make_state(*this, std::move(name), priority);
 }
 
 Agent::~Agent() {

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/message/limits.h"

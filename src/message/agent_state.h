@@ -24,7 +24,7 @@ namespace rondo::message {
 class AgentQueue;
 class AgentState;
 
-/// A group that was added. Guarded by the lock of Core, except 'next_start': the thread that starts an agent writes that, and it passes
+/// A group that was added. Guarded by the lock of Agents, except 'next_start': the thread that starts an agent writes that, and it passes
 /// from thread to thread with the start itself.
 struct GroupState {
   std::uint64_t number = 0;
@@ -89,7 +89,7 @@ class AgentState {
   std::atomic<bool> stops{false};
   bool draining = false;
   bool forgotten = false;
-  std::list<AgentState*>::iterator place;  // In Core::agents; guarded by the lock of Core.
+  std::list<AgentState*>::iterator place;  // In Impl::agents; guarded by the lock of Agents.
   NodeList early;                          // Messages whose turn came before the agent had started.
   ParkedMessage* parked = nullptr;         // Messages that wait for a retry.
   std::shared_ptr<GroupState> group;

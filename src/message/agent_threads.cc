@@ -1,5 +1,5 @@
-// The threads of priorities, each with a reactor, a scheduler and a context. A thread is made under the lock of Core, with the first agent
-// of its priority, and runs until the end.
+// The threads of priorities, each with a reactor, a scheduler and a context. A thread is made under the lock of Agents, with the first
+// agent of its priority, and runs until the end.
 #include "rondo/message/agent_threads.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/thread_settings.h"
@@ -81,27 +81,27 @@ Status start(PriorityThread& made, const std::string& name, const AgentThreadSet
 
 }  // namespace
 
-struct AgentThreads::Parts {
-  explicit Parts(AgentThreadsOptions given) : options(std::move(given)) {}
+struct AgentThreads::Impl {
+  explicit Impl(AgentThreadsOptions given) : options(std::move(given)) {}
   Result<std::shared_ptr<message::SchedulerContext>> context_for(Priority priority);
   void stop() noexcept;
 
   AgentThreadsOptions options;
   SystemClock clock;
-  std::vector<std::unique_ptr<PriorityThread>> threads;  // Guarded by Core's lock.
+  std::vector<std::unique_ptr<PriorityThread>> threads;  // Guarded by the lock of Agents.
   std::mutex stopping;
   std::condition_variable stopped;
   bool is_stopped = false;
   std::unique_ptr<Agents> agents;
   Agents* known_agents = nullptr;  // Points to the agents. Agents that finish may use it while the agents are being destroyed.
-  Agents::Core* core = nullptr;
+  Agents::Impl* core = nullptr;
 };
 
-AgentThreads::AgentThreads(AgentThreadsOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
-  Parts& p = *parts_;
+AgentThreads::AgentThreads(AgentThreadsOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
+  Impl& p = *impl_;
   AgentsOptions inner = p.options.agents;
   inner.on_stop = [&p, theirs = p.options.agents.on_stop] { theirs ? theirs() : p.stop(); };
-  auto core = std::make_unique<Agents::Core>(std::move(inner), [&p](Priority priority) { return p.context_for(priority); });
+  auto core = std::make_unique<Agents::Impl>(std::move(inner), [&p](Priority priority) { return p.context_for(priority); });
   p.core = core.get();
   p.agents = std::unique_ptr<Agents>(new Agents(std::move(core)));
   p.known_agents = p.agents.get();
@@ -111,16 +111,16 @@ AgentThreads::~AgentThreads() {
   stop();
   std::vector<std::unique_ptr<PriorityThread>> threads;
   {
-    const std::lock_guard<std::mutex> guard(parts_->core->lock);
-    threads.swap(parts_->threads);  // No further thread is made.
+    const std::lock_guard<std::mutex> guard(impl_->core->lock);
+    threads.swap(impl_->threads);  // No further thread is made.
   }
   for (const auto& one : threads) one->thread.join();
-  parts_->agents.reset();
+  impl_->agents.reset();
 }
 
-Agents& AgentThreads::agents() noexcept { return *parts_->known_agents; }
+Agents& AgentThreads::agents() noexcept { return *impl_->known_agents; }
 
-Result<std::shared_ptr<message::SchedulerContext>> AgentThreads::Parts::context_for(Priority priority) {
+Result<std::shared_ptr<message::SchedulerContext>> AgentThreads::Impl::context_for(Priority priority) {
   const std::string name = options.name + "-p" + std::to_string(priority.level());
   for (const auto& one : threads) {
     if (one->priority == priority) return one->context;  // Made earlier, for a queue whose allocation then failed.
@@ -141,7 +141,7 @@ Result<std::shared_ptr<message::SchedulerContext>> AgentThreads::Parts::context_
   return threads.back()->context;
 }
 
-void AgentThreads::Parts::stop() noexcept {
+void AgentThreads::Impl::stop() noexcept {
   core->accept_no_more();
   {
     const std::lock_guard<std::mutex> guard(core->lock);
@@ -152,16 +152,16 @@ void AgentThreads::Parts::stop() noexcept {
   stopped.notify_all();
 }
 
-void AgentThreads::stop() noexcept { parts_->stop(); }
+void AgentThreads::stop() noexcept { impl_->stop(); }
 
 void AgentThreads::wait() {
-  std::unique_lock<std::mutex> guard(parts_->stopping);
-  parts_->stopped.wait(guard, [this] { return parts_->is_stopped; });
+  std::unique_lock<std::mutex> guard(impl_->stopping);
+  impl_->stopped.wait(guard, [this] { return impl_->is_stopped; });
 }
 
 std::size_t AgentThreads::size() const {
-  const std::lock_guard<std::mutex> guard(parts_->core->lock);
-  return parts_->threads.size();
+  const std::lock_guard<std::mutex> guard(impl_->core->lock);
+  return impl_->threads.size();
 }
 
 }  // namespace rondo

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <new>
 
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/message/limits.h"
 
@@ -34,30 +34,30 @@ Status made(const std::function<Status(AgentGroup&)>& make, AgentGroup& group) {
 
 }  // namespace
 
-AgentGroup::AgentGroup(Agents& agents) : agents_(agents), parts_(std::make_unique<Parts>()) {}
+AgentGroup::AgentGroup(Agents& agents) : agents_(agents), impl_(std::make_unique<Impl>()) {}
 
 AgentGroup::~AgentGroup() {
-  while (!parts_->agents.empty()) parts_->agents.pop_back();
+  while (!impl_->agents.empty()) impl_->agents.pop_back();
 }
 
-void AgentGroup::adopt(std::unique_ptr<Agent> agent) { parts_->agents.push_back(std::move(agent)); }
+void AgentGroup::adopt(std::unique_ptr<Agent> agent) { impl_->agents.push_back(std::move(agent)); }
 
-Agents::Agents(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Agents::Agents(std::unique_ptr<Impl> core) : impl_(std::move(core)) {}
 
 Agents::Agents(Scheduler& scheduler, AgentsOptions options) {
-  core_ = std::make_unique<Core>(
-      std::move(options), [this](Priority) -> Result<std::shared_ptr<message::SchedulerContext>> { return core_->contexts.front(); });
-  core_->contexts.push_back(std::make_shared<message::SchedulerContext>(*core_, scheduler));
-  core_->contexts.front()->enter();
+  impl_ = std::make_unique<Impl>(
+      std::move(options), [this](Priority) -> Result<std::shared_ptr<message::SchedulerContext>> { return impl_->contexts.front(); });
+  impl_->contexts.push_back(std::make_shared<message::SchedulerContext>(*impl_, scheduler));
+  impl_->contexts.front()->enter();
 }
 
 Agents::~Agents() {
-  if (core_ != nullptr) core_->close();
+  if (impl_ != nullptr) impl_->close();
 }
 
 Result<GroupId> Agents::add_group(const std::function<Status(AgentGroup&)>& make) {
   Result<GroupId> added = try_to_add(make);
-  if (!added) core_->refused_groups.fetch_add(1, std::memory_order_relaxed);
+  if (!added) impl_->refused_groups.fetch_add(1, std::memory_order_relaxed);
   return added;
 }
 
@@ -66,32 +66,32 @@ Result<GroupId> Agents::try_to_add(const std::function<Status(AgentGroup&)>& mak
     AgentGroup group(*this);
     Status status = made(make, group);
     if (!status.ok()) return failure(std::move(status));
-    if (group.parts_->agents.empty()) return failure(StatusCode::InvalidArgument, "a group of agents: it has none");
-    return core_->add(group.parts_->agents);
+    if (group.impl_->agents.empty()) return failure(StatusCode::InvalidArgument, "a group of agents: it has none");
+    return impl_->add(group.impl_->agents);
   } catch (const std::bad_alloc&) {  // An allocation failed, possibly for an error's text.
     return failure(Status::out_of_memory());
   }
 }
 
-Status Agents::remove(GroupId group, Removal how, std::function<void()> done) { return core_->remove(group, how, std::move(done)); }
+Status Agents::remove(GroupId group, Removal how, std::function<void()> done) { return impl_->remove(group, how, std::move(done)); }
 
 std::size_t Agents::groups() const {
-  const std::lock_guard<std::mutex> guard(core_->lock);
-  return core_->groups.size();
+  const std::lock_guard<std::mutex> guard(impl_->lock);
+  return impl_->groups.size();
 }
 
 std::shared_ptr<message::TopicCore> Agents::topic_core(std::string_view name, const message::MessageType& type) {
-  const std::lock_guard<std::mutex> guard(core_->lock);
-  std::erase_if(core_->topics, [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<message::TopicCore>& known = core_->topics[{std::string{name}, &type}];
+  const std::lock_guard<std::mutex> guard(impl_->lock);
+  std::erase_if(impl_->topics, [](const auto& one) { return one.second.expired(); });
+  std::weak_ptr<message::TopicCore>& known = impl_->topics[{std::string{name}, &type}];
   std::shared_ptr<message::TopicCore> topic = known.lock();
   if (topic == nullptr) known = topic = std::make_shared<message::TopicCore>(std::string{name});
   return topic;
 }
 
 std::vector<MessageFigures> Agents::figures_of_agents() const {
-  const std::lock_guard<std::mutex> guard(core_->lock);
-  return core_->figures_of_agents();
+  const std::lock_guard<std::mutex> guard(impl_->lock);
+  return impl_->figures_of_agents();
 }
 
 std::vector<MessageFigures> Agents::figures_of_queues() const {
@@ -99,11 +99,11 @@ std::vector<MessageFigures> Agents::figures_of_queues() const {
   std::vector<MessageFigures> agents;
   {
     // Under one lock: an agent that goes meanwhile would be counted twice, as an agent and in the sum of its queue.
-    const std::lock_guard<std::mutex> guard(core_->lock);
-    for (const auto& queue : core_->queues) {
+    const std::lock_guard<std::mutex> guard(impl_->lock);
+    for (const auto& queue : impl_->queues) {
       if (queue != nullptr) all.insert(all.begin(), queue->figures());
     }
-    agents = core_->figures_of_agents();
+    agents = impl_->figures_of_agents();
   }
   for (const MessageFigures& agent : agents) {
     for (MessageFigures& queue : all) {
@@ -121,12 +121,12 @@ std::vector<MessageFigures> Agents::figures_of_queues() const {
 }
 
 AgentsFigures Agents::figures() const noexcept {
-  return {.refused_groups = message::read(core_->refused_groups), .queue_retries = message::read(core_->queue_retries)};
+  return {.refused_groups = message::read(impl_->refused_groups), .queue_retries = message::read(impl_->queue_retries)};
 }
 
-// --- Core
+// --- Agents::Impl
 
-Result<std::shared_ptr<message::AgentQueue>> Agents::Core::queue(Priority priority) {
+Result<std::shared_ptr<message::AgentQueue>> Agents::Impl::queue(Priority priority) {
   const std::lock_guard<std::mutex> guard(lock);
   if (closed) return failure(StatusCode::FailedPrecondition, "agents: they were stopped, or are ending");
   std::shared_ptr<message::AgentQueue>& known = queues[priority.level()];
@@ -139,7 +139,7 @@ Result<std::shared_ptr<message::AgentQueue>> Agents::Core::queue(Priority priori
   return known;
 }
 
-message::AgentState& Agents::Core::make_state(Agent& owner, std::string name, Priority priority) {
+message::AgentState& Agents::Impl::make_state(Agent& owner, std::string name, Priority priority) {
   Result<std::shared_ptr<message::AgentQueue>> found = queue(priority);
   if (!found) throw message::FailedAgent(found.error().with_context("agent '" + name + "'"));
   const std::lock_guard<std::mutex> guard(lock);
@@ -158,13 +158,13 @@ message::AgentState& Agents::Core::make_state(Agent& owner, std::string name, Pr
   return *agents.back();
 }
 
-std::vector<MessageFigures> Agents::Core::figures_of_agents() const {
+std::vector<MessageFigures> Agents::Impl::figures_of_agents() const {
   std::vector<MessageFigures> all;
   for (const message::AgentState* agent : agents) all.push_back(agent->figures.copy(agent->name, agent->priority));
   return all;
 }
 
-Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
+Result<GroupId> Agents::Impl::add(std::vector<std::unique_ptr<Agent>>& made) {
   auto group = std::make_shared<message::GroupState>();
   for (const std::unique_ptr<Agent>& agent : made) group->agents.push_back(message::AgentState::of(*agent));
   std::ranges::stable_sort(group->agents, std::ranges::greater{}, &message::AgentState::priority);
@@ -186,12 +186,12 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& made) {
   return GroupId{group->number};
 }
 
-Status Agents::Core::remove(GroupId id, Removal how, std::function<void()> done) {
+Status Agents::Impl::remove(GroupId id, Removal how, std::function<void()> done) {
   if (!begin_removal(id.value(), how, done)) return about(id, StatusCode::NotFound, "there is none, or it has gone");
   return {};
 }
 
-bool Agents::Core::begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept {
+bool Agents::Impl::begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept {
   const std::lock_guard<std::mutex> guard(lock);
   const auto found = groups.find(number);
   if (found == groups.end()) return false;
@@ -203,24 +203,24 @@ bool Agents::Core::begin_removal(std::uint64_t number, Removal how, std::functio
   return true;
 }
 
-void Agents::Core::stop_group(message::GroupState& group) noexcept {
+void Agents::Impl::stop_group(message::GroupState& group) noexcept {
   std::function<void()> nobody;
   static_cast<void>(begin_removal(group.number, Removal::AtOnce, nobody));
 }
 
-void Agents::Core::stop_all() noexcept {
+void Agents::Impl::stop_all() noexcept {
   if (options.on_stop) return options.on_stop();
   const std::lock_guard<std::mutex> guard(lock);
   for (const std::shared_ptr<message::SchedulerContext>& context : contexts) context->scheduler.stop();
 }
 
-void Agents::Core::report_fault(const message::AgentState& agent, std::string_view what, std::exception_ptr error,
+void Agents::Impl::report_fault(const message::AgentState& agent, std::string_view what, std::exception_ptr error,
                                 Reaction reaction) noexcept {
   if (!options.on_fault) return;
   options.on_fault({.agent = agent.name, .message = what, .error = std::move(error), .reaction = reaction});
 }
 
-Reaction Agents::Core::react(message::AgentState& agent, const message::Handler& handler, std::exception_ptr error,
+Reaction Agents::Impl::react(message::AgentState& agent, const message::Handler& handler, std::exception_ptr error,
                              unsigned attempts) noexcept {
   std::string name;
   try {
@@ -234,7 +234,7 @@ Reaction Agents::Core::react(message::AgentState& agent, const message::Handler&
   return reaction;
 }
 
-void Agents::Core::gone(message::AgentState& agent) noexcept {
+void Agents::Impl::gone(message::AgentState& agent) noexcept {
   std::shared_ptr<message::GroupState> last;
   {
     const std::lock_guard<std::mutex> guard(lock);
@@ -247,7 +247,7 @@ void Agents::Core::gone(message::AgentState& agent) noexcept {
   if (last->done) last->done();
 }
 
-void Agents::Core::forget(message::AgentState& agent) noexcept {
+void Agents::Impl::forget(message::AgentState& agent) noexcept {
   agent.forgotten = true;
   {
     const std::lock_guard<std::mutex> guard(lock);
@@ -257,7 +257,7 @@ void Agents::Core::forget(message::AgentState& agent) noexcept {
   agent.release();
 }
 
-void Agents::Core::forget_unadded(message::AgentState& agent) noexcept {
+void Agents::Impl::forget_unadded(message::AgentState& agent) noexcept {
   {
     const std::lock_guard<std::mutex> guard(lock);
     agents.erase(agent.place);
@@ -265,7 +265,7 @@ void Agents::Core::forget_unadded(message::AgentState& agent) noexcept {
   agent.release();
 }
 
-void Agents::Core::accept_no_more() noexcept {
+void Agents::Impl::accept_no_more() noexcept {
   const std::lock_guard<std::mutex> guard(lock);
   closed = true;
   for (const auto& [number, group] : groups) {
@@ -273,7 +273,7 @@ void Agents::Core::accept_no_more() noexcept {
   }
 }
 
-void Agents::Core::close() noexcept {
+void Agents::Impl::close() noexcept {
   {
     const std::lock_guard<std::mutex> guard(lock);
     closed = true;

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "message/limits.h"
 #include "rondo/base/limits.h"
 #include "rondo/message/limits.h"

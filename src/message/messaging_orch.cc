@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/message/runtime_agents.h"
 
@@ -24,7 +24,7 @@ class message::OrchMailbox final : public Agent {
   static void add(std::unique_ptr<OrchMailbox> mailbox, Agents& agents) {
     std::vector<std::unique_ptr<Agent>> all;
     all.push_back(std::move(mailbox));
-    const Result<GroupId> added = agents.core_->add(all);
+    const Result<GroupId> added = agents.impl_->add(all);
     RONDO_ASSERT(added.has_value());  // Refused only while the agents end.
   }
 

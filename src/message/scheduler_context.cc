@@ -4,7 +4,7 @@
 #include <new>
 
 #include "message/agent_queue.h"
-#include "message/core.h"
+#include "message/agents_impl.h"
 #include "message/limits.h"
 #include "rondo/message/limits.h"
 

@@ -23,7 +23,7 @@ class AgentQueue;
 
 class SchedulerContext final : public Inbox {
  public:
-  SchedulerContext(Agents::Core& agents, Scheduler& given) : core(agents), scheduler(given), lifecycle(*this) {}
+  SchedulerContext(Agents::Impl& agents, Scheduler& given) : core(agents), scheduler(given), lifecycle(*this) {}
 
   /// Call it before the scheduler is run.
   void enter();
@@ -43,7 +43,7 @@ class SchedulerContext final : public Inbox {
     return mark(priority, scheduler);
   }
 
-  Agents::Core& core;
+  Agents::Impl& core;
   Scheduler& scheduler;
   Lifecycle lifecycle;
   alignas(64) std::mutex lock;

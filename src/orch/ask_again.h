@@ -2,7 +2,7 @@
 // those rows again, so that their handler repeats its request. It does not change what is known about the fact. Runtime's thread.
 #pragma once
 
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/orch/orch.h"
 
 namespace rondo {
@@ -11,7 +11,7 @@ class AskAgain {
  public:
   /// Queues the rows of this runtime that wait for 'fact' again, as an announcement would. The journal records an announcement.
   static void rows_that_wait_for(Orch& orch, const Fact& fact) {
-    Runtime::Parts& shared = *orch.runtime_.parts_;
+    Runtime::Impl& shared = *orch.runtime_.impl_;
     for (RuntimeEvents* const one : shared.observers) one->asking_again(fact);
     shared.resolved(fact, shared.facts.announce(fact));
   }

@@ -11,14 +11,14 @@
 #include "orch/fact_observer.h"
 #include "orch/handler_fault.h"
 #include "orch/listener.h"
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
 
 namespace rondo {
 
-struct Orch::Parts {
+struct Orch::Impl {
   std::vector<std::unique_ptr<Consumer>> consumers;
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<FactObserver>> observers;
@@ -29,20 +29,20 @@ struct Orch::Parts {
 };
 
 Orch::Orch(Runtime& runtime, std::string name, Priority priority)
-    : runtime_(runtime), name_(std::move(name)), priority_(priority), parts_(std::make_unique<Parts>()) {
+    : runtime_(runtime), name_(std::move(name)), priority_(priority), impl_(std::make_unique<Impl>()) {
   if (name_.empty()) refuse({StatusCode::InvalidArgument, "its name is empty"});
-  runtime_.parts_->orch_names.insert(name_);
+  runtime_.impl_->orch_names.insert(name_);
 }
 
 Orch::~Orch() {
-  Runtime::Parts& shared = *runtime_.parts_;
-  for (const auto& consumer : parts_->consumers) {
+  Runtime::Impl& shared = *runtime_.impl_;
+  for (const auto& consumer : impl_->consumers) {
     const auto known = shared.consumers.find(consumer->table());
     if (known != shared.consumers.end() && known->second == consumer.get()) shared.consumers.erase(known);
   }
-  for (const auto& observer : parts_->observers)
+  for (const auto& observer : impl_->observers)
     std::erase_if(shared.fact_observers, [&](const auto& o) { return o.second == observer.get(); });
-  for (const FactKind kind : parts_->provided) shared.facts.retire_provider(kind);
+  for (const FactKind kind : impl_->provided) shared.facts.retire_provider(kind);
 }
 
 namespace {
@@ -83,14 +83,14 @@ std::string Orch::called(std::string_view function, std::string_view what) const
 
 void Orch::refuse(const Status& why) {
   const Status named = why.with_context("Orch " + quoted(name_));
-  Runtime::Parts::Adding* const adding = runtime_.parts_->adding;
+  Runtime::Impl::Adding* const adding = runtime_.impl_->adding;
   RONDO_EXPECT(adding != nullptr, named.to_string() + "; in its constructor Runtime::try_add would answer so");
   adding->refuse(named);
 }
 
 /// A refusal is recorded, because a replay has no such store and must refuse again.
 std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   Result<std::unique_ptr<Subscription>> opened = declare_and_subscribe(*shared.store, shared.bridge, table, kind, options, priority);
   if (opened) return std::move(*opened);
   for (RuntimeEvents* const one : shared.observers) one->table_refused(opened.error());
@@ -101,9 +101,9 @@ std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind
 /// The Orchs of ConsumeOptions::needs, without this one.
 std::vector<std::string> Orch::providers_of(std::string_view table, std::span<const FactKind> kinds) {
   std::vector<std::string> providers;
-  if (runtime_.parts_->is_replay) return providers;  // The record has when the table began.
+  if (runtime_.impl_->is_replay) return providers;  // The record has when the table began.
   for (const FactKind kind : kinds) {
-    std::string provider = runtime_.parts_->facts.provider(kind);
+    std::string provider = runtime_.impl_->facts.provider(kind);
     if (provider.empty()) {
       refuse({StatusCode::FailedPrecondition, "table " + quoted(table) + " needs facts of the kind " + quoted(kind.name()) +
                                                   ", which no Orch provides yet: add their provider first"});
@@ -115,7 +115,7 @@ std::vector<std::string> Orch::providers_of(std::string_view table, std::span<co
 
 Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                              const ConsumeOptions& options) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   const std::string about = "Orch " + quoted(name_) + " consumes table " + quoted(table);
   RONDO_EXPECT(shared.scheduler->is_here(), called("consume()", table));
   RONDO_EXPECT(options.kind == TableKind::Staged || options.kind == TableKind::Watched,
@@ -142,7 +142,7 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
     if (shared.standing == nullptr) shared.standing = std::make_unique<StandingRows>(*shared.scheduler, shared.consumers);
     shared.standing->wake();
   }
-  parts_->consumers.push_back(std::move(consumer));
+  impl_->consumers.push_back(std::move(consumer));
   return reference;
 }
 
@@ -162,7 +162,7 @@ Consumer& Orch::consume_batches(std::string_view table, BatchHandler apply, Cons
 }
 
 void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions options) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   const std::string about = "Orch " + quoted(name_) + " listens to " + quoted(channel);
   RONDO_EXPECT(shared.scheduler->is_here(), called("listen()", channel));
   RONDO_EXPECT(options.kind == TableKind::Channel || options.kind == TableKind::Queue,
@@ -179,34 +179,34 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
       shared.observers);
   shared.scheduler->add(*listener);
   listener->start();
-  parts_->listeners.push_back(std::move(listener));
+  impl_->listeners.push_back(std::move(listener));
 }
 
 void Orch::provide(FactKind kind, std::function<bool(std::string_view key)> holds) {
-  FactIndex& facts = runtime_.parts_->facts;
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("provide()", kind.name()));
+  FactIndex& facts = runtime_.impl_->facts;
+  RONDO_EXPECT(runtime_.impl_->scheduler->is_here(), called("provide()", kind.name()));
   RONDO_EXPECT(static_cast<bool>(holds), "Orch " + quoted(name_) + " provides " + quoted(kind.name()) + " and does not say what holds");
   if (const std::string other = facts.provider(kind); !other.empty()) {
     return refuse({StatusCode::FailedPrecondition, "facts of the kind " + quoted(kind.name()) + " have a provider: Orch " + quoted(other)});
   }
   facts.provide(kind, name_, std::move(holds));
-  parts_->provided.push_back(kind);
+  impl_->provided.push_back(kind);
 }
 
 /// A false statement about a fact makes the data plane wrong: rows would be handled, or left waiting, because of another Orch's mistake.
 void Orch::expect_provided(const Fact& fact, std::string_view function) const {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   RONDO_EXPECT(shared.scheduler->is_here(), called(function, fact.to_string()));
   const auto says_wrong = [&] {
     const std::string provider = shared.facts.provider(fact.kind);
     return "Orch " + quoted(name_) + ": " + std::string{function} + " of " + fact.to_string() + ", a fact that " +
            (provider.empty() ? "no Orch provides; call provide() first" : "Orch " + quoted(provider) + " provides");
   };
-  RONDO_EXPECT(std::ranges::find(parts_->provided, fact.kind) != parts_->provided.end(), says_wrong());
+  RONDO_EXPECT(std::ranges::find(impl_->provided, fact.kind) != impl_->provided.end(), says_wrong());
 }
 
 void Orch::every(Duration period, std::function<void()> handler) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   const std::string name = name_ + " timer";
   RONDO_EXPECT(shared.scheduler->is_here(), called("every()", "a timer"));
   RONDO_EXPECT(period > Duration{0} && handler,
@@ -220,23 +220,23 @@ void Orch::every(Duration period, std::function<void()> handler) {
   });
   shared.scheduler->add(*timer);
   timer->arm_every(period, shared.scheduler->now() + period);
-  parts_->timers.push_back(std::move(timer));
+  impl_->timers.push_back(std::move(timer));
 }
 
 Status Orch::write(std::string_view table, Change change, WriteDone done) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("write()", table));
   return shared.write(table, std::move(change), std::move(done));
 }
 
 Status Orch::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job) {
-  job->owner = parts_->life;
+  job->owner = impl_->life;
   job->has_owner = true;
   return runtime_.run_elsewhere_job(std::move(job), priority_);
 }
 
 void Orch::announce(const Fact& fact) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   expect_provided(fact, "announce()");
   for (RuntimeEvents* const one : shared.observers) one->announcing(fact);
   shared.resolved(fact, shared.facts.announce_everywhere(fact));
@@ -244,7 +244,7 @@ void Orch::announce(const Fact& fact) {
 }
 
 void Orch::withdraw(const Fact& fact) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   expect_provided(fact, "withdraw()");
   for (RuntimeEvents* const one : shared.observers) {
     one->withdrawing(fact);
@@ -255,19 +255,19 @@ void Orch::withdraw(const Fact& fact) {
 }
 
 bool Orch::holds(const Fact& fact) const {
-  const Runtime::Parts& shared = *runtime_.parts_;
+  const Runtime::Impl& shared = *runtime_.impl_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("holds()", fact.to_string()));
   return shared.facts.holds(fact);
 }
 
 bool Orch::is_awaited(const Fact& fact) const {
-  const Runtime::Parts& shared = *runtime_.parts_;
+  const Runtime::Impl& shared = *runtime_.impl_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("is_awaited()", fact.to_string()));
   return shared.facts.is_awaited(fact);
 }
 
 void Orch::observe(FactKind kind, std::function<void(std::string_view key, bool holds)> handler) {
-  Runtime::Parts& shared = *runtime_.parts_;
+  Runtime::Impl& shared = *runtime_.impl_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("observe()", kind.name()));
   const std::string name = name_ + " observes " + std::string{kind.name()};
   auto observer = std::make_unique<FactObserver>(name, priority_, std::move(handler),
@@ -278,11 +278,11 @@ void Orch::observe(FactKind kind, std::function<void(std::string_view key, bool 
   shared.fact_observers.emplace_back(kind, observer.get());
   shared.observed.push_back(kind);
   shared.facts.observe(kind);
-  parts_->observers.push_back(std::move(observer));
+  impl_->observers.push_back(std::move(observer));
 }
 
 Ticket Orch::current_ticket() const {
-  const Runtime::Parts& shared = *runtime_.parts_;
+  const Runtime::Impl& shared = *runtime_.impl_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("current_ticket()", "a change"));
   RONDO_EXPECT(shared.current.consumer != nullptr,
                "Orch " + quoted(name_) + ": current_ticket() outside of a handler of single changes; a batch has Batch::stage()");
@@ -291,7 +291,7 @@ Ticket Orch::current_ticket() const {
 
 void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
   RONDO_EXPECT(ticket.consumer != nullptr, "Orch " + quoted(name_) + " settles a Ticket that names no change");
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("settle()", "a change of " + quoted(ticket.consumer->table())));
+  RONDO_EXPECT(runtime_.impl_->scheduler->is_here(), called("settle()", "a change of " + quoted(ticket.consumer->table())));
   RONDO_EXPECT(outcome.kind() != Outcome::Kind::Staged,
                "Orch " + quoted(name_) + " settles a change of " + quoted(ticket.consumer->table()) + " as staged() again");
   ticket.consumer->settle(ticket, outcome);
@@ -300,7 +300,7 @@ void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
 Consumer& Orch::named(ConsumerHandle handle, std::string_view function, std::string_view key) const {
   RONDO_EXPECT(static_cast<bool>(handle), "Orch " + quoted(name_) + ": " + std::string{function} + " with an empty ConsumerHandle");
   Consumer& consumer = *handle.consumer_;
-  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called(function, consumer.table() + (key.empty() ? "" : " " + quoted(key))));
+  RONDO_EXPECT(runtime_.impl_->scheduler->is_here(), called(function, consumer.table() + (key.empty() ? "" : " " + quoted(key))));
   return consumer;
 }
 
@@ -308,20 +308,20 @@ void Orch::hold(ConsumerHandle consumer) { named(consumer, "hold()").hold(); }
 void Orch::release(ConsumerHandle consumer) { named(consumer, "release()").release(); }
 void Orch::requeue(ConsumerHandle consumer, std::string_view key) { named(consumer, "requeue()", key).requeue(key); }
 
-std::weak_ptr<void> Orch::life() const { return parts_->life; }
-bool Orch::begins_to_stage_on(const void* target) { return parts_->held_for.try_emplace(target).second; }
+std::weak_ptr<void> Orch::life() const { return impl_->life; }
+bool Orch::begins_to_stage_on(const void* target) { return impl_->held_for.try_emplace(target).second; }
 
 void Orch::hold_for(const void* target, const Ticket& ticket) {
-  parts_->held_for[target].insert(ticket.consumer);
+  impl_->held_for[target].insert(ticket.consumer);
   ticket.consumer->hold();
 }
 
 void Orch::release_held_for(const void* target) {
-  for (Consumer* const consumer : std::exchange(parts_->held_for[target], {})) consumer->release();
+  for (Consumer* const consumer : std::exchange(impl_->held_for[target], {})) consumer->release();
 }
 
 void Orch::settle_with(const Ticket& ticket, const std::function<Outcome()>& outcome_of) {
-  Ticket& current = runtime_.parts_->current;
+  Ticket& current = runtime_.impl_->current;
   const Ticket before = std::exchange(current, ticket);
   std::optional<Outcome> outcome;
   try {

@@ -9,9 +9,9 @@
 
 namespace rondo {
 
-struct PriorityWorkers::Parts {
-  Parts(Runtime& its_home, PriorityWorkersOptions given) : home(its_home), options(std::move(given)) {}
-  ~Parts() {
+struct PriorityWorkers::Impl {
+  Impl(Runtime& its_home, PriorityWorkersOptions given) : home(its_home), options(std::move(given)) {}
+  ~Impl() {
     while (!workers.empty()) workers.erase(workers.begin());
   }
   struct OfPriority {
@@ -24,13 +24,12 @@ struct PriorityWorkers::Parts {
   bool started = false;
 };
 
-PriorityWorkers::PriorityWorkers(Runtime& home, PriorityWorkersOptions options)
-    : parts_(std::make_unique<Parts>(home, std::move(options))) {}
+PriorityWorkers::PriorityWorkers(Runtime& home, PriorityWorkersOptions options) : impl_(std::make_unique<Impl>(home, std::move(options))) {}
 
 PriorityWorkers::~PriorityWorkers() { stop(); }
 
 Worker& PriorityWorkers::at(Priority priority) {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   if (const auto known = p.workers.find(priority.level()); known != p.workers.end()) return *known->second.worker;
   RONDO_EXPECT(!p.started, "the workers of '" + p.options.name + "' are running: a priority has no worker, and is too late for one");
   WorkerOptions options;
@@ -39,10 +38,10 @@ Worker& PriorityWorkers::at(Priority priority) {
   if (p.options.adjust) p.options.adjust(priority, options);
   const Duration drain = options.drain;
   auto worker = std::make_unique<Worker>(p.home, std::move(options));
-  return *p.workers.emplace(priority.level(), Parts::OfPriority{std::move(worker), drain}).first->second.worker;
+  return *p.workers.emplace(priority.level(), Impl::OfPriority{std::move(worker), drain}).first->second.worker;
 }
 
-std::size_t PriorityWorkers::size() const noexcept { return parts_->workers.size(); }
+std::size_t PriorityWorkers::size() const noexcept { return impl_->workers.size(); }
 
 void PriorityWorkers::check(const Orch& orch, Priority priority) {
   RONDO_EXPECT(orch.priority() == priority, "Orch '" + std::string{orch.name()} + "' says it has priority " +
@@ -51,7 +50,7 @@ void PriorityWorkers::check(const Orch& orch, Priority priority) {
 }
 
 Status PriorityWorkers::start() {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   if (p.started) return {StatusCode::FailedPrecondition, "the workers of '" + p.options.name + "' were started before"};
   p.started = true;
   for (const auto& [level, of_priority] : p.workers) {
@@ -66,7 +65,7 @@ Status PriorityWorkers::start() {
 void PriorityWorkers::stop() {
   const SystemClock clock;  // A clock of its own: the home runtime may have ended, and its workers with it.
   const Instant begin = clock.now();
-  for (const auto& [level, of_priority] : parts_->workers) {
+  for (const auto& [level, of_priority] : impl_->workers) {
     const Duration left = begin + of_priority.drain - clock.now();
     of_priority.worker->stop(std::max(left, Duration{0}));
   }

@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "orch/handler_fault.h"
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/store/memory_store.h"
 
 namespace rondo {
 
-Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions options) {
-  auto parts = std::make_unique<Parts>();
-  Parts& p = *parts;
+Result<std::unique_ptr<Runtime::Impl>> Runtime::make_parts(RuntimeOptions options) {
+  auto parts = std::make_unique<Impl>();
+  Impl& p = *parts;
   p.clock = options.clock != nullptr ? options.clock : &p.system_clock;
   Reactor* reactor = options.reactor;
   if (reactor == nullptr) {
@@ -60,16 +60,16 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   return parts;
 }
 
-Runtime::Runtime(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Runtime::Runtime(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 
 Runtime::Runtime(RuntimeOptions options) {
-  Result<std::unique_ptr<Parts>> parts = make_parts(std::move(options));
+  Result<std::unique_ptr<Impl>> parts = make_parts(std::move(options));
   RONDO_EXPECT(parts.has_value(), "a Runtime cannot be made: " + parts.error().to_string() + "; use Runtime::open to be told");
-  parts_ = std::move(*parts);
+  impl_ = std::move(*parts);
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
-  Result<std::unique_ptr<Parts>> parts = make_parts(std::move(options));
+  Result<std::unique_ptr<Impl>> parts = make_parts(std::move(options));
   if (!parts) return failure(std::move(parts).error());
   return std::unique_ptr<Runtime>{new Runtime(std::move(*parts))};
 }
@@ -78,20 +78,19 @@ RuntimeObserver::~RuntimeObserver() = default;
 RuntimeEvents::~RuntimeEvents() = default;
 
 Runtime::~Runtime() {
-  RONDO_EXPECT(!parts_->scheduler->runs_elsewhere(),
-               "a Runtime is destroyed while another thread runs it; stop() it, and join that thread");
-  parts_->scheduler->expect_same_process("the end of a Runtime");
-  parts_->scheduler->move_here();  // Objects that are destroyed may withdraw facts.
-  parts_->is_ending = true;
-  parts_->elsewhere.reset();  // First: running jobs may use what is destroyed after it.
-  while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
+  RONDO_EXPECT(!impl_->scheduler->runs_elsewhere(), "a Runtime is destroyed while another thread runs it; stop() it, and join that thread");
+  impl_->scheduler->expect_same_process("the end of a Runtime");
+  impl_->scheduler->move_here();  // Objects that are destroyed may withdraw facts.
+  impl_->is_ending = true;
+  impl_->elsewhere.reset();  // First: running jobs may use what is destroyed after it.
+  while (!impl_->workers.empty()) impl_->workers.back()->leave_home();
   // In reverse order: an Orch may use an Orch that was added before it.
-  while (!parts_->orchs.empty()) parts_->orchs.pop_back();
-  for (auto part = parts_->parts.rbegin(); part != parts_->parts.rend(); ++part) (*part)->end();
-  parts_->parts.clear();
+  while (!impl_->orchs.empty()) impl_->orchs.pop_back();
+  for (auto part = impl_->parts.rbegin(); part != impl_->parts.rend(); ++part) (*part)->end();
+  impl_->parts.clear();
 }
 
-void Runtime::Parts::join(std::shared_ptr<SharedFacts> shared) {
+void Runtime::Impl::join(std::shared_ptr<SharedFacts> shared) {
   port = std::make_unique<FactPort>(*scheduler, std::move(shared), [this](const FactPort::Notification& notification) {
     switch (notification.what) {
       case FactPort::Notification::What::Announced: resolved(notification.fact, facts.announce(notification.fact)); return;
@@ -109,7 +108,7 @@ void Runtime::Parts::join(std::shared_ptr<SharedFacts> shared) {
   for (const FactKind kind : observed) facts.observe(kind);
 }
 
-void Runtime::Parts::resolved(const Fact& fact, std::size_t rows) {
+void Runtime::Impl::resolved(const Fact& fact, std::size_t rows) {
   for (RuntimeEvents* const one : observers) one->announced(fact, rows);
   if (rows == 0) return;
   for (const auto& [table, consumer] : consumers) {
@@ -117,7 +116,7 @@ void Runtime::Parts::resolved(const Fact& fact, std::size_t rows) {
   }
 }
 
-void Runtime::Parts::found(const Fact& fact, bool holds) {
+void Runtime::Impl::found(const Fact& fact, bool holds) {
   ++(holds ? forgotten.announcements : forgotten.withdrawals);
   forgotten.newest =
       fact.to_string() + (holds ? " holds, but was not announced by " : " ended, but was not withdrawn by ") + facts.provider(fact.kind);
@@ -130,15 +129,15 @@ void Runtime::Parts::found(const Fact& fact, bool holds) {
   notify_fact_observers(fact, holds);
 }
 
-void Runtime::Parts::notify_fact_observers(const Fact& fact, bool holds) {
+void Runtime::Impl::notify_fact_observers(const Fact& fact, bool holds) {
   for (const auto& [kind, fact_observer] : fact_observers) {
     if (kind == fact.kind) fact_observer->notify(fact.key, holds);
   }
 }
 
-Runtime::Parts::Adding::Adding(Parts& of) : parts(of), outer(std::exchange(of.adding, this)) {}
+Runtime::Impl::Adding::Adding(Impl& of) : parts(of), outer(std::exchange(of.adding, this)) {}
 
-Runtime::Parts::Adding::~Adding() {
+Runtime::Impl::Adding::~Adding() {
   parts.adding = outer;
   std::erase_if(parts.explained, [this](const Explained& one) {
     if (one.by != this) return false;
@@ -148,13 +147,13 @@ Runtime::Parts::Adding::~Adding() {
 }
 
 Status Runtime::add_made(const std::function<std::unique_ptr<Orch>()>& make) {
-  parts_->expect_here("add");
-  Parts::Adding adding(*parts_);
+  impl_->expect_here("add");
+  Impl::Adding adding(*impl_);
   auto orch = make();
   if (!adding.refused.ok()) return adding.refused;
-  parts_->orchs.push_back(std::move(orch));
-  parts_->orchs.back()->on_added();
-  std::erase_if(parts_->explained, [&adding](const Parts::Explained& one) { return one.by == &adding; });
+  impl_->orchs.push_back(std::move(orch));
+  impl_->orchs.back()->on_added();
+  std::erase_if(impl_->explained, [&adding](const Impl::Explained& one) { return one.by == &adding; });
   return {};
 }
 
@@ -164,11 +163,11 @@ void Runtime::cannot_add(const Status& why) {
 
 Status Runtime::post(std::function<void()> function) {
   if (!function) return {StatusCode::InvalidArgument, "Runtime::post was given an empty function"};
-  return parts_->posted->post(std::move(function));
+  return impl_->posted->post(std::move(function));
 }
 
 Table Runtime::table(std::string_view name) {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   p.expect_here("table", name);
   if (p.written_tables.contains(name)) return Table{*this, std::string{name}};
   const std::vector<TableSpec> known = p.store->tables();
@@ -185,13 +184,13 @@ Table Runtime::table(std::string_view name) {
 }
 
 Status Table::write(Change change) {
-  Runtime::Parts& p = *runtime_->parts_;
+  Runtime::Impl& p = *runtime_->impl_;
   RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Table::set, remove or write of " + name_));
   // In a replay the store answers as recorded, also for a table that it would refuse.
   return p.reported(refused_.ok() ? p.store->write(name_, std::move(change), {}) : refused_);
 }
 
-Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done) {
+Status Runtime::Impl::write(std::string_view table, Change change, WriteDone done) {
   if (done && !observers.empty()) {
     done = [this, number = ++writes, done = std::move(done)](const Status& end) {
       for (RuntimeEvents* const one : observers) one->write_ended(number, end);
@@ -202,22 +201,22 @@ Status Runtime::Parts::write(std::string_view table, Change change, WriteDone do
 }
 
 void Runtime::add_part(std::unique_ptr<RuntimePart> part) {
-  parts_->expect_here("add_part");
+  impl_->expect_here("add_part");
   RONDO_EXPECT(find_part(typeid(*part)) == nullptr, std::string{"the runtime has a part of this type: "} + typeid(*part).name());
-  parts_->parts.push_back(std::move(part));
+  impl_->parts.push_back(std::move(part));
 }
 
 RuntimePart* Runtime::find_part(const std::type_info& type) const noexcept {
-  parts_->expect_here("find_part");
-  const auto found = std::ranges::find_if(parts_->parts, [&](const auto& part) { return typeid(*part) == type; });
-  return found != parts_->parts.end() ? found->get() : nullptr;
+  impl_->expect_here("find_part");
+  const auto found = std::ranges::find_if(impl_->parts, [&](const auto& part) { return typeid(*part) == type; });
+  return found != impl_->parts.end() ? found->get() : nullptr;
 }
 
-void Runtime::Parts::report_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const {
+void Runtime::Impl::report_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const {
   if (on_reject) on_reject(where, change, status_of_exception(thrown).with_context(std::string{where} + " " + quoted(change.key())));
 }
 
-void Runtime::Parts::log_rejects() {
+void Runtime::Impl::log_rejects() {
   log = std::make_unique<Log>(*clock);
   on_reject = [this](std::string_view, const Change& change, const Status& why) {  // 'why' contains table and key.
     if (change.op() == ChangeOp::Event) {
@@ -229,14 +228,14 @@ void Runtime::Parts::log_rejects() {
   log_quarantines(*log);
 }
 
-void Runtime::Parts::log_quarantines(Log& to) {
+void Runtime::Impl::log_quarantines(Log& to) {
   scheduler->on_quarantine([&to](const Source& source, const Status& why) {
     to.error("source quarantined: it gets no more turns", {{"source", source.name()}, {"why", why}});
   });
 }
 
 Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   p.expect_here("run_elsewhere");
   if (p.is_ending) return {StatusCode::Cancelled, "the runtime ends"};
   if (p.elsewhere == nullptr) {
@@ -251,32 +250,32 @@ Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority 
   return p.elsewhere->run(std::move(job), priority);
 }
 
-Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }
-Store& Runtime::store() noexcept { return *parts_->store; }
-const Clock& Runtime::clock() const noexcept { return *parts_->clock; }
-RuntimeObserver* Runtime::observer() const noexcept { return parts_->observer.get(); }
+Scheduler& Runtime::scheduler() noexcept { return *impl_->scheduler; }
+Store& Runtime::store() noexcept { return *impl_->store; }
+const Clock& Runtime::clock() const noexcept { return *impl_->clock; }
+RuntimeObserver* Runtime::observer() const noexcept { return impl_->observer.get(); }
 
-void Runtime::run() { parts_->scheduler->run(); }
-std::uint64_t Runtime::run_until_idle(std::uint64_t max_turns) { return parts_->scheduler->run_until_idle(max_turns); }
-void Runtime::stop() noexcept { parts_->scheduler->stop(); }
+void Runtime::run() { impl_->scheduler->run(); }
+std::uint64_t Runtime::run_until_idle(std::uint64_t max_turns) { return impl_->scheduler->run_until_idle(max_turns); }
+void Runtime::stop() noexcept { impl_->scheduler->stop(); }
 
 void Runtime::on_reject(std::function<void(std::string_view, const Change&, const Status&)> callback) {
-  parts_->expect_here("on_reject");
-  parts_->on_reject = std::move(callback);
+  impl_->expect_here("on_reject");
+  impl_->on_reject = std::move(callback);
 }
 
 void Runtime::report_reject(std::string_view table, const Change& change, const Status& why) const {
-  parts_->expect_here("report_reject");
-  if (parts_->on_reject) parts_->on_reject(table, change, why);
+  impl_->expect_here("report_reject");
+  if (impl_->on_reject) impl_->on_reject(table, change, why);
 }
 
 std::vector<ConsumerStats> Runtime::consumers() const {
-  parts_->expect_here("consumers");
+  impl_->expect_here("consumers");
   std::vector<ConsumerStats> all;
-  for (const auto& [table, consumer] : parts_->consumers) {
+  for (const auto& [table, consumer] : impl_->consumers) {
     all.push_back(consumer->stats());
-    const auto teller = parts_->states.find(table);
-    if (teller == parts_->states.end() || !teller->second.counts) continue;
+    const auto teller = impl_->states.find(table);
+    if (teller == impl_->states.end() || !teller->second.counts) continue;
     try {
       all.back().plane = teller->second.counts();
     } catch (...) {
@@ -290,19 +289,19 @@ std::vector<ConsumerStats> Runtime::consumers() const {
 }
 
 std::vector<std::string> Runtime::standstills(std::size_t max) const {
-  parts_->expect_here("standstills");
+  impl_->expect_here("standstills");
   std::vector<std::string> found;
-  parts_->scheduler->for_each_source([&](const Source& source) {
+  impl_->scheduler->for_each_source([&](const Source& source) {
     if (source.quarantine().ok() || found.size() >= max) return;
     found.push_back("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()});
   });
-  for (const Worker* const worker : parts_->workers) {
+  for (const Worker* const worker : impl_->workers) {
     if (worker->has_stopped_itself() && found.size() < max) {
       found.push_back("worker " + quoted(worker->name()) + " was stopped by its own code, and handles its tables no more");
     }
   }
-  for (const std::string& table : parts_->written_tables) {
-    if (found.size() < max) parts_->add_unconsumed(table, worker_of(table) != nullptr, found);
+  for (const std::string& table : impl_->written_tables) {
+    if (found.size() < max) impl_->add_unconsumed(table, worker_of(table) != nullptr, found);
   }
   using Found = std::vector<std::string>;
   for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.standstills(max); })) {
@@ -314,7 +313,7 @@ std::vector<std::string> Runtime::standstills(std::size_t max) const {
 }
 
 /// A table on a server may have its consumer in another process.
-void Runtime::Parts::add_unconsumed(const std::string& table, bool is_of_worker, std::vector<std::string>& found) const {
+void Runtime::Impl::add_unconsumed(const std::string& table, bool is_of_worker, std::vector<std::string>& found) const {
   if (is_of_worker || bridge != nullptr || consumers.contains(table) || store->write_answer(table) == WriteAnswer::Confirmed) return;
   const Result<Store::Size> size = store->size(table);
   if (!size || size->staged == 0) return;
@@ -323,13 +322,13 @@ void Runtime::Parts::add_unconsumed(const std::string& table, bool is_of_worker,
 }
 
 const ForgottenFacts& Runtime::forgotten_facts() const {
-  parts_->expect_here("forgotten_facts");
-  return parts_->forgotten;
+  impl_->expect_here("forgotten_facts");
+  return impl_->forgotten;
 }
 
 std::size_t Runtime::awaited_facts() const {
-  parts_->expect_here("awaited_facts");
-  return parts_->facts.size();
+  impl_->expect_here("awaited_facts");
+  return impl_->facts.size();
 }
 
 Status Runtime::no_tap(std::string_view table) const {
@@ -341,48 +340,48 @@ Status Runtime::no_tap(std::string_view table) const {
 }
 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, std::function<void(const RowEvent& event)> listener) {
-  parts_->expect_here("tap");
-  const auto consumer = parts_->consumers.find(table);
-  if (consumer == parts_->consumers.end()) return failure(no_tap(table));
+  impl_->expect_here("tap");
+  const auto consumer = impl_->consumers.find(table);
+  if (consumer == impl_->consumers.end()) return failure(no_tap(table));
   if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
   return consumer->second->observers().tap(std::move(listener));
 }
 
 Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, std::function<void(const Change& change)> listener) {
-  parts_->expect_here("tap_taken");
-  const auto consumer = parts_->consumers.find(table);
-  if (consumer == parts_->consumers.end()) return failure(no_tap(table));
+  impl_->expect_here("tap_taken");
+  const auto consumer = impl_->consumers.find(table);
+  if (consumer == impl_->consumers.end()) return failure(no_tap(table));
   if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
   return consumer->second->observers().tap_taken(std::move(listener));
 }
 
 void Runtime::explain(FactKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {
-  parts_->expect_here("explain");
+  impl_->expect_here("explain");
   explain(kind, [origin_of = std::move(origin_of)](std::string_view key) { return std::vector<FactOrigin>{origin_of(key)}; });
 }
 
 void Runtime::explain(FactKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
-  parts_->expect_here("explain");
-  parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
-  if (parts_->adding != nullptr) parts_->explained.push_back({parts_->adding, false, std::string{kind.name()}});
+  impl_->expect_here("explain");
+  impl_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
+  if (impl_->adding != nullptr) impl_->explained.push_back({impl_->adding, false, std::string{kind.name()}});
 }
 
 void Runtime::reserve(std::string_view table, std::string why) {
-  parts_->expect_here("reserve");
-  parts_->reserved.insert_or_assign(std::string{table}, std::move(why));
+  impl_->expect_here("reserve");
+  impl_->reserved.insert_or_assign(std::string{table}, std::move(why));
 }
 
 Status Runtime::check_reserved(std::string_view table) const {
-  parts_->expect_here("check_reserved");
-  const auto found = parts_->reserved.find(table);
-  if (found == parts_->reserved.end()) return {};
+  impl_->expect_here("check_reserved");
+  const auto found = impl_->reserved.find(table);
+  if (found == impl_->reserved.end()) return {};
   return {StatusCode::FailedPrecondition, "table " + found->first + " is not for commands: " + found->second};
 }
 
 void Runtime::explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts) {
-  parts_->expect_here("explain_state");
-  parts_->states.insert_or_assign(std::string{table}, Parts::StateTeller{std::move(state_of), std::move(counts)});
-  if (parts_->adding != nullptr) parts_->explained.push_back({parts_->adding, true, std::string{table}});
+  impl_->expect_here("explain_state");
+  impl_->states.insert_or_assign(std::string{table}, Impl::StateTeller{std::move(state_of), std::move(counts)});
+  if (impl_->adding != nullptr) impl_->explained.push_back({impl_->adding, true, std::string{table}});
 }
 
 }  // namespace rondo

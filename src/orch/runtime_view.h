@@ -2,25 +2,25 @@
 // facts. It costs nothing when it is not used.
 #pragma once
 
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 
 namespace rondo {
 
 class RuntimeView {
  public:
-  explicit RuntimeView(const Runtime& runtime) : runtime_(runtime), parts_(*runtime.parts_) {}
+  explicit RuntimeView(const Runtime& runtime) : runtime_(runtime), impl_(*runtime.impl_) {}
 
-  const FactIndex& facts() const noexcept { return parts_.facts; }
-  const Scheduler& scheduler() const noexcept { return *parts_.scheduler; }
-  const Store& store() const noexcept { return *parts_.store; }
+  const FactIndex& facts() const noexcept { return impl_.facts; }
+  const Scheduler& scheduler() const noexcept { return *impl_.scheduler; }
+  const Store& store() const noexcept { return *impl_.store; }
   /// True if an Orch of this name was made, also one that exists no more.
-  bool had_orch(std::string_view name) const { return parts_.orch_names.contains(name); }
+  bool had_orch(std::string_view name) const { return impl_.orch_names.contains(name); }
   /// Consumers by table, in the order of the tables' names.
-  const std::map<std::string, Consumer*, std::less<>>& consumers() const noexcept { return parts_.consumers; }
+  const std::map<std::string, Consumer*, std::less<>>& consumers() const noexcept { return impl_.consumers; }
 
-  /// See Runtime::Parts::expect_here.
-  void expect_here(std::string_view function) const { parts_.expect_here(function); }
+  /// See Runtime::Impl::expect_here.
+  void expect_here(std::string_view function) const { impl_.expect_here(function); }
   /// See Runtime::ask_workers.
   template <class Answer>
   std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question) const {
@@ -29,15 +29,15 @@ class RuntimeView {
 
   /// Adds an observer beside RuntimeOptions::observer. Call it before the first Orch is added; 'observer' outlives the runtime.
   static void attach(Runtime& runtime, RuntimeEvents& observer) {
-    RONDO_ASSERT(runtime.parts_->observers.tables() == 0);
-    runtime.parts_->observers.add(observer);
+    RONDO_ASSERT(runtime.impl_->observers.tables() == 0);
+    runtime.impl_->observers.add(observer);
   }
   /// From now on executors of the runtime are simulated. Call it before the first is made; 'trouble' outlives the runtime.
-  static void attach(Runtime& runtime, ExecutorTrouble& trouble) noexcept { runtime.parts_->executors->simulate(trouble); }
+  static void attach(Runtime& runtime, ExecutorTrouble& trouble) noexcept { runtime.impl_->executors->simulate(trouble); }
 
  private:
   const Runtime& runtime_;
-  const Runtime::Parts& parts_;
+  const Runtime::Impl& impl_;
 };
 
 }  // namespace rondo

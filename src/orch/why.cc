@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/thrown.h"
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/text.h"
 
@@ -194,7 +194,7 @@ struct Runtime::WhyStep {
 };
 
 Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) const {
-  const Parts& p = *parts_;
+  const Impl& p = *impl_;
   WhyStep step;
   const auto consumer = p.consumers.find(at.table);
   step.is_consumer = consumer != p.consumers.end();
@@ -233,7 +233,7 @@ std::string no_answer_of(const Worker& worker) {
 }  // namespace
 
 Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& busy, const Record* row) const {
-  if (parts_->workers.empty() || parts_->consumers.contains(at.table)) return why_step(at, row);
+  if (impl_->workers.empty() || impl_->consumers.contains(at.table)) return why_step(at, row);
   const auto ask = [at, copy = row == nullptr ? Record{} : *row](Runtime& worker) { return worker.why_step(at, copy ? &copy : nullptr); };
   for (WhyStep& step : ask_workers<WhyStep>(ask, &busy)) {
     if (step.is_consumer) return std::move(step);
@@ -253,8 +253,8 @@ Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& b
 std::vector<FactOrigin> Runtime::origins_anywhere(const Fact& fact, BusyWorkers& busy) const {
   using Origins = std::optional<std::vector<FactOrigin>>;
   const auto ask = [fact](const Runtime& runtime) {
-    const auto known = runtime.parts_->origins.find(fact.kind.name());
-    return known == runtime.parts_->origins.end() ? Origins{} : Origins{origins_of(known->second, fact.key)};
+    const auto known = runtime.impl_->origins.find(fact.kind.name());
+    return known == runtime.impl_->origins.end() ? Origins{} : Origins{origins_of(known->second, fact.key)};
   };
   if (Origins here = ask(*this)) return std::move(*here);
   for (Origins& there : ask_workers<Origins>([ask](Runtime& worker) { return ask(worker); }, &busy)) {
@@ -369,7 +369,7 @@ struct Runtime::WhyWalk {
     std::string kinds;
     for (std::size_t i = 0; i < link.missing; ++i) {
       const Fact& fact = link.facts[i];
-      const bool unprovided = runtime.parts_->facts.provider(fact.kind).empty();
+      const bool unprovided = runtime.impl_->facts.provider(fact.kind).empty();
       const std::string kind = quoted(fact.kind.name());
       if (unprovided && kinds.find(kind) == std::string::npos) {
         add_note(link, "no Orch provides facts of the kind " + kind);
@@ -382,20 +382,20 @@ struct Runtime::WhyWalk {
 };
 
 WhyLink Runtime::row_state(std::string_view table, std::string_view key) const {
-  parts_->expect_here("row_state");
-  BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
+  impl_->expect_here("row_state");
+  BusyWorkers busy{.until = impl_->clock->now() + limits::kWhyWait};
   return why_step_anywhere(FactOrigin{std::string{table}, std::string{key}, {}}, busy).link;
 }
 
 WhyLink Runtime::row_state(std::string_view table, const Record& row) const {
-  parts_->expect_here("row_state");
-  BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
+  impl_->expect_here("row_state");
+  BusyWorkers busy{.until = impl_->clock->now() + limits::kWhyWait};
   return why_step_anywhere(FactOrigin{std::string{table}, std::string{row.key()}, {}}, busy, &row).link;
 }
 
 Why Runtime::why(std::string_view table, std::string_view key) const {
-  parts_->expect_here("why");
-  WhyWalk walk{*this, {.until = parts_->clock->now() + limits::kWhyWait}};
+  impl_->expect_here("why");
+  WhyWalk walk{*this, {.until = impl_->clock->now() + limits::kWhyWait}};
   walk.open.push_back({FactOrigin{std::string{table}, std::string{key}, {}}});
   while (!walk.open.empty()) {
     const bool deep = walk.why.chain.size() >= limits::kWhyDepth;

@@ -10,7 +10,7 @@
 #include <system_error>
 #include <thread>
 
-#include "orch/runtime_parts.h"
+#include "orch/runtime_impl.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
@@ -37,8 +37,8 @@ constexpr Priority kQuestions{limits::kPriorities - 1};  // High, because an ope
 
 }  // namespace
 
-struct Worker::Parts {
-  explicit Parts(WorkerOptions given) : options(std::move(given)) {}
+struct Worker::Impl {
+  explicit Impl(WorkerOptions given) : options(std::move(given)) {}
 
   void work(std::promise<Status> settled);
   Status prepare_thread() const;
@@ -61,10 +61,10 @@ struct Worker::Parts {
   std::uint64_t unanswered = 0;  // Used by the home thread only.
 };
 
-Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
-  Parts& p = *parts_;
+Worker::Worker(Runtime& home, WorkerOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
+  Impl& p = *impl_;
   RONDO_EXPECT(!p.options.name.empty(), "a Worker has no name");
-  RONDO_EXPECT(home.parts_->bridge == nullptr, "worker '" + p.options.name + "' has a worker's runtime for its home");
+  RONDO_EXPECT(home.impl_->bridge == nullptr, "worker '" + p.options.name + "' has a worker's runtime for its home");
   p.home = &home;
   p.home_end = std::make_unique<store::bridge::HomeBridge>(home.scheduler(), home.store(),
                                                            store::bridge::Options{.name = p.options.name,
@@ -73,7 +73,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
                                                                                   .requests_max = p.options.requests_max});
   p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& given) {
     const Reject reject = std::move(given);  // Moved out of the mailbox first: on_reject may stop the worker, which empties the mailbox.
-    if (const auto& told = p.home->parts_->on_reject) told(reject.table, reject.change, reject.why);
+    if (const auto& told = p.home->impl_->on_reject) told(reject.table, reject.change, reject.why);
   });
   home.scheduler().add(*p.rejects);
 
@@ -89,10 +89,10 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
     return bridge;
   };
   p.runtime = std::make_unique<Runtime>(std::move(inner));
-  p.runtime->parts_->bridge = p.bridge;
-  if (home.parts_->log != nullptr) p.runtime->parts_->log_quarantines(*home.parts_->log);
-  if (home.parts_->port == nullptr) home.parts_->join(std::make_shared<SharedFacts>());
-  p.runtime->parts_->join(home.parts_->port->shared_facts_ptr());
+  p.runtime->impl_->bridge = p.bridge;
+  if (home.impl_->log != nullptr) p.runtime->impl_->log_quarantines(*home.impl_->log);
+  if (home.impl_->port == nullptr) home.impl_->join(std::make_shared<SharedFacts>());
+  p.runtime->impl_->join(home.impl_->port->shared_facts_ptr());
   p.runtime->on_reject([&p](std::string_view table, const Change& change, const Status& why) {
     if (!p.rejects->post({std::string{table}, change, why}).ok()) p.unreported_rejects.fetch_add(1, std::memory_order_relaxed);
   });
@@ -102,30 +102,30 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
                                                                        question->answered.set_value();
                                                                      });
   p.runtime->scheduler().add(*p.questions);
-  home.parts_->workers.push_back(this);
+  home.impl_->workers.push_back(this);
 }
 
 Worker::~Worker() {
   leave_home();
-  parts_->questions.reset();
-  parts_->runtime.reset();
+  impl_->questions.reset();
+  impl_->runtime.reset();
 }
 
 void Worker::leave_home() {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   if (p.home == nullptr) return;
   stop();
   p.report_rejects();
   p.runtime->on_reject({});
-  if (p.home->parts_->log != nullptr) p.runtime->scheduler().on_quarantine({});
+  if (p.home->impl_->log != nullptr) p.runtime->scheduler().on_quarantine({});
   p.rejects.reset();
   p.home_end->close();
-  std::erase(p.home->parts_->workers, this);
+  std::erase(p.home->impl_->workers, this);
   p.home = nullptr;
 }
 
 bool Worker::ask(std::function<void(Runtime&)> what) {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   if (!p.thread.joinable()) {
     what(*p.runtime);
     return true;
@@ -140,28 +140,28 @@ bool Worker::ask(std::function<void(Runtime&)> what) {
   return false;
 }
 
-bool Worker::consumes(std::string_view table) const { return parts_->home_end->consumes(table); }
+bool Worker::consumes(std::string_view table) const { return impl_->home_end->consumes(table); }
 
 const Worker* Runtime::worker_of(std::string_view table) const {
-  const auto found = std::ranges::find_if(parts_->workers, [table](const Worker* worker) { return worker->consumes(table); });
-  return found == parts_->workers.end() ? nullptr : *found;
+  const auto found = std::ranges::find_if(impl_->workers, [table](const Worker* worker) { return worker->consumes(table); });
+  return found == impl_->workers.end() ? nullptr : *found;
 }
 
-Runtime& Worker::runtime() noexcept { return *parts_->runtime; }
-const std::string& Worker::name() const noexcept { return parts_->options.name; }
-bool Worker::running() const noexcept { return parts_->thread.joinable() && !parts_->ended.load(std::memory_order_acquire); }
+Runtime& Worker::runtime() noexcept { return *impl_->runtime; }
+const std::string& Worker::name() const noexcept { return impl_->options.name; }
+bool Worker::running() const noexcept { return impl_->thread.joinable() && !impl_->ended.load(std::memory_order_acquire); }
 bool Worker::has_stopped_itself() const noexcept {
-  const Parts& p = *parts_;
+  const Impl& p = *impl_;
   return p.thread.joinable() && p.ended.load(std::memory_order_acquire) && p.drain_end.load(std::memory_order_acquire) == Instant{};
 }
 
 Runtime& Worker::runtime_for_adding() {
-  RONDO_EXPECT(!parts_->started, "Worker::add of worker '" + name() + "' after start()");
-  return *parts_->runtime;
+  RONDO_EXPECT(!impl_->started, "Worker::add of worker '" + name() + "' after start()");
+  return *impl_->runtime;
 }
 
 Status Worker::start() {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   const std::string about = "worker '" + p.options.name + "'";
   if (p.started || p.home == nullptr) return {StatusCode::FailedPrecondition, about + " was started before, or its home is gone"};
   p.started = true;
@@ -182,13 +182,13 @@ Status Worker::start() {
   return status.with_context(about);
 }
 
-Status Worker::Parts::prepare_thread() const {
+Status Worker::Impl::prepare_thread() const {
   ::pthread_setname_np(::pthread_self(), options.name.substr(0, kThreadNameBytes).c_str());
   if (Status refused = pin_thread(::pthread_self(), options.cpus); !refused.ok()) return refused;
   return options.nice == 0 ? Status{} : set_thread_nice(options.nice);
 }
 
-void Worker::Parts::work(std::promise<Status> settled) {
+void Worker::Impl::work(std::promise<Status> settled) {
   Status status = prepare_thread();
   std::unique_ptr<StallWatchdog> watchdog;
   if (status.ok() && options.watchdog) {
@@ -214,14 +214,14 @@ void Worker::Parts::work(std::promise<Status> settled) {
 
 /// Called after the worker's thread has ended, so no further rejects arrive. A turn may end after any reject, and no other turn follows,
 /// hence the loop.
-void Worker::Parts::report_rejects() {
+void Worker::Impl::report_rejects() {
   while (rejects->has_backlog()) rejects->run(Budget{.items = UINT32_MAX, .time = Duration::max()});
 }
 
-void Worker::stop() { stop(parts_->options.drain); }
+void Worker::stop() { stop(impl_->options.drain); }
 
 void Worker::stop(Duration drain) {
-  Parts& p = *parts_;
+  Impl& p = *impl_;
   RONDO_EXPECT(p.own_thread != std::this_thread::get_id(),
                "Worker::stop of worker '" + name() + "' was called in a turn of that worker; call it on the home runtime's thread");
   if (!p.thread.joinable()) return;
@@ -236,12 +236,12 @@ void Worker::stop(Duration drain) {
   p.home_end->threaded(false);
   p.home_end->serve();
   p.untaken = p.bridge->untaken();
-  for (const auto& [table, consumer] : p.runtime->parts_->consumers) p.untaken += consumer->ledger().new_rows();
+  for (const auto& [table, consumer] : p.runtime->impl_->consumers) p.untaken += consumer->ledger().new_rows();
   p.report_rejects();
 }
 
 WorkerStats Worker::stats() const {
-  const Parts& p = *parts_;
+  const Impl& p = *impl_;
   return {.refused_writes = p.home_end->refused_writes(),
           .unreported_rejects = p.unreported_rejects.load(std::memory_order_relaxed),
           .untaken = p.untaken,
@@ -249,7 +249,7 @@ WorkerStats Worker::stats() const {
           .refused_requests = p.home_end->refused_requests(),
           .late_calls = p.home_end->late_calls(),
           .unanswered = p.unanswered,
-          .facts_forgotten = p.runtime->parts_->port->shared_facts().forgotten()};
+          .facts_forgotten = p.runtime->impl_->port->shared_facts().forgotten()};
 }
 
 }  // namespace rondo

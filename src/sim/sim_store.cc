@@ -16,8 +16,8 @@
 
 namespace rondo::sim {
 
-struct SimStore::Parts {
-  Parts(Scheduler& scheduler, const SimStoreOptions& given)
+struct SimStore::Impl {
+  Impl(Scheduler& scheduler, const SimStoreOptions& given)
       : options(given),
         completions(scheduler, "sim-store", Priority::p7),
         server(given.server ? given.server(scheduler) : make_memory_store(scheduler)),
@@ -84,7 +84,7 @@ struct SimStore::Parts {
   std::size_t unanswered = 0;
 };
 
-std::shared_ptr<SimFetcher> SimStore::Parts::end_of(const TableSpec& spec) {
+std::shared_ptr<SimFetcher> SimStore::Impl::end_of(const TableSpec& spec) {
   if (spec.kind == TableKind::Watched) return std::make_shared<SimWatchedFetcher>(wire, *server, spec.name);
   if (spec.kind == TableKind::Channel) {
     return std::make_shared<SimChannelFetcher>(wire, *server, spec.name, store::queue_capacity(spec));
@@ -97,57 +97,57 @@ std::shared_ptr<SimFetcher> SimStore::Parts::end_of(const TableSpec& spec) {
   return end;
 }
 
-SimStore::SimStore(Scheduler& scheduler, SimStoreOptions options) : parts_(std::make_unique<Parts>(scheduler, options)) {
+SimStore::SimStore(Scheduler& scheduler, SimStoreOptions options) : impl_(std::make_unique<Impl>(scheduler, options)) {
   RONDO_EXPECT(options.prefetch > 0, "SimStoreOptions::prefetch is 0");
-  for (const TableSpec& spec : parts_->server->tables()) parts_->specs.emplace(spec.name, spec);
+  for (const TableSpec& spec : impl_->server->tables()) impl_->specs.emplace(spec.name, spec);
 }
 SimStore::~SimStore() = default;
 
-void SimStore::set_latency(Duration low, Duration high) { parts_->wire.set_latency(low, high); }
-void SimStore::set_failure_chance(double chance) { parts_->options.failure_chance = chance; }
-void SimStore::set_keys_swapped(double chance) { parts_->options.keys_swapped = chance; }
-void SimStore::set_send_buffer(std::size_t writes) { parts_->options.send_buffer = writes; }
-bool SimStore::connected() const noexcept { return parts_->wire.connected(); }
-std::size_t SimStore::unanswered() const noexcept { return parts_->unanswered; }
-Store& SimStore::server() noexcept { return *parts_->server; }
+void SimStore::set_latency(Duration low, Duration high) { impl_->wire.set_latency(low, high); }
+void SimStore::set_failure_chance(double chance) { impl_->options.failure_chance = chance; }
+void SimStore::set_keys_swapped(double chance) { impl_->options.keys_swapped = chance; }
+void SimStore::set_send_buffer(std::size_t writes) { impl_->options.send_buffer = writes; }
+bool SimStore::connected() const noexcept { return impl_->wire.connected(); }
+std::size_t SimStore::unanswered() const noexcept { return impl_->unanswered; }
+Store& SimStore::server() noexcept { return *impl_->server; }
 
 void SimStore::disconnect() {
   if (!connected()) return;
-  parts_->wire.disconnect();
-  for (const std::weak_ptr<SimFetcher>& known : parts_->ends) {
+  impl_->wire.disconnect();
+  for (const std::weak_ptr<SimFetcher>& known : impl_->ends) {
     if (const std::shared_ptr<SimFetcher> end = known.lock()) end->lose();
   }
 }
 
 void SimStore::reconnect() {
   if (connected()) return;
-  parts_->wire.reconnect();
-  for (const std::weak_ptr<SimFetcher>& known : parts_->ends) {
+  impl_->wire.reconnect();
+  for (const std::weak_ptr<SimFetcher>& known : impl_->ends) {
     if (const std::shared_ptr<SimFetcher> end = known.lock()) end->regain();
   }
 }
 
 Status SimStore::declare(const TableSpec& spec) {
-  if (Status bad = parts_->server->declare(spec); !bad.ok()) return bad;
-  parts_->specs.emplace(spec.name, spec);
+  if (Status bad = impl_->server->declare(spec); !bad.ok()) return bad;
+  impl_->specs.emplace(spec.name, spec);
   return {};
 }
 
-std::vector<TableSpec> SimStore::tables() const { return parts_->server->tables(); }
+std::vector<TableSpec> SimStore::tables() const { return impl_->server->tables(); }
 
 Status SimStore::write(std::string_view table, Change change, WriteDone done) {
-  const TableSpec* const spec = parts_->find(table);
+  const TableSpec* const spec = impl_->find(table);
   if (spec == nullptr) return store::no_such_table(table);
   if (Status bad = store::check_change(*spec, change); !bad.ok()) return bad;
-  if (parts_->unanswered >= parts_->options.send_buffer) {
-    parts_->wire.fault("the send buffer is full");
-    const std::string room = "table " + quoted(table) + ": " + std::to_string(parts_->unanswered) + " writes wait for their answers";
+  if (impl_->unanswered >= impl_->options.send_buffer) {
+    impl_->wire.fault("the send buffer is full");
+    const std::string room = "table " + quoted(table) + ": " + std::to_string(impl_->unanswered) + " writes wait for their answers";
     if (connected()) return {StatusCode::ResourceExhausted, room};
     return {StatusCode::Unavailable, room + " and the connection to the store is lost"};
   }
-  ++parts_->unanswered;
-  Parts* const parts = parts_.get();
-  Parts::Write* const write = &parts->open(spec->name, std::move(change), std::move(done));
+  ++impl_->unanswered;
+  Impl* const parts = impl_.get();
+  Impl::Write* const write = &parts->open(spec->name, std::move(change), std::move(done));
   // Two pointers: a std::function holds those without an allocation.
   parts->wire.send({.perform = [parts, write] { parts->perform(*write); },
                     .deliver = [parts, write] { parts->end(*write, std::move(write->outcome)); },
@@ -162,38 +162,37 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
 }
 
 Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table, const SubscribeOptions& options) {
-  const TableSpec* const spec = parts_->find(table);
+  const TableSpec* const spec = impl_->find(table);
   if (spec == nullptr) return failure(store::no_such_table(table));
-  const std::shared_ptr<SimFetcher> end = parts_->end_of(*spec);
+  const std::shared_ptr<SimFetcher> end = impl_->end_of(*spec);
   if (end->is_open()) return failure(store::has_consumer(*spec));
   if (Status refused = end->open(options); !refused.ok()) return failure(std::move(refused));
-  std::erase_if(parts_->ends, [&end](const std::weak_ptr<SimFetcher>& known) { return known.expired() || known.lock() == end; });
-  parts_->ends.push_back(end);
+  std::erase_if(impl_->ends, [&end](const std::weak_ptr<SimFetcher>& known) { return known.expired() || known.lock() == end; });
+  impl_->ends.push_back(end);
   return store::subscription_of(end, [](SimFetcher& closing) { closing.close(); });
 }
 
 void SimStore::get(std::string_view table, std::string_view key, GetDone done) {
-  parts_->ask(table, done, [parts = parts_.get(), name = std::string{table}, wanted = std::string{key}, done] {
-    parts->server->get(name, wanted, done);
-  });
+  impl_->ask(table, done,
+             [parts = impl_.get(), name = std::string{table}, wanted = std::string{key}, done] { parts->server->get(name, wanted, done); });
 }
 
 void SimStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  parts_->ask(table, done, [parts = parts_.get(), name = std::string{table}, from = std::string{cursor}, max, done] {
+  impl_->ask(table, done, [parts = impl_.get(), name = std::string{table}, from = std::string{cursor}, max, done] {
     parts->server->scan(name, from, max, done);
   });
 }
 
 void SimStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  parts_->ask(table, done, [parts = parts_.get(), name = std::string{table}, from = std::string{cursor}, max, done] {
+  impl_->ask(table, done, [parts = impl_.get(), name = std::string{table}, from = std::string{cursor}, max, done] {
     parts->server->scan_written(name, from, max, done);
   });
 }
 
 Result<Store::Size> SimStore::size(std::string_view table) const {
-  Result<Size> size = parts_->server->size(table);
-  const auto end = parts_->single_consumer.find(table);
-  if (size && end != parts_->single_consumer.end()) size->staged += end->second->waiting_keys();
+  Result<Size> size = impl_->server->size(table);
+  const auto end = impl_->single_consumer.find(table);
+  if (size && end != impl_->single_consumer.end()) size->staged += end->second->waiting_keys();
   return size;
 }
 

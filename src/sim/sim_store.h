@@ -70,8 +70,8 @@ class SimStore final : public Store {
   Status health() const override;
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo::sim

@@ -7,7 +7,7 @@
 
 #include "rondo/base/assert.h"
 #include "sched/sim_reactor.h"
-#include "sim/world_inside.h"
+#include "sim/world_impl.h"
 
 namespace rondo::sim {
 
@@ -20,7 +20,7 @@ World::World(std::uint64_t seed) : World(WorldOptions{.seed = seed}) {}
 World::World(WorldOptions options)
     : random_(options.seed), reactor_(std::make_unique<SimReactor>(clock_)), options_(std::make_unique<WorldOptions>(std::move(options))) {}
 World::~World() {
-  if (inside_ != nullptr && inside_->runtime != nullptr) inside_->end_process();
+  if (impl_ != nullptr && impl_->runtime != nullptr) impl_->end_process();
 }
 
 Reactor& World::reactor() noexcept { return *reactor_; }
@@ -59,15 +59,15 @@ bool World::run_until(Scheduler& scheduler, const std::function<bool()>& done, D
 
 // --- A program
 
-World::Inside& World::inside() noexcept {
-  if (inside_ == nullptr) inside_ = std::make_unique<Inside>(*this);
-  return *inside_;
+World::Impl& World::inside() noexcept {
+  if (impl_ == nullptr) impl_ = std::make_unique<Impl>(*this);
+  return *impl_;
 }
 
 /// Steps the process until 'end', a violation, the stop of its runtime, or 'done'. The argument of 'done' is true after a turn.
 template <class Done>
 std::uint64_t World::run(Instant end, const Done& done) {
-  Inside& in = inside();
+  Impl& in = inside();
   RONDO_EXPECT(in.runtime != nullptr, "a World runs a program before World::start; a scheduler of one's own is given to run_for");
   std::uint64_t turns = 0;
   while (clock_.now() < end && !in.violation) {
@@ -94,7 +94,7 @@ std::uint64_t World::run_for(Duration time) {
 }
 
 bool World::come_to_rest(Duration limit) {
-  Inside& in = inside();
+  Impl& in = inside();
   const FaultPlan plan = in.faults.plan();
   in.faults.follow({});
   in.crash_due = false;

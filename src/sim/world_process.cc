@@ -7,7 +7,7 @@
 #include "rondo/store/memory_store.h"
 #include "sim/checkers.h"
 #include "sim/turn_seen.h"
-#include "sim/world_inside.h"
+#include "sim/world_impl.h"
 #include "store/field_views.h"
 
 namespace rondo::sim {
@@ -53,7 +53,7 @@ std::optional<Event::Kind> kind_of(const RowEvent& event) noexcept {
 
 }  // namespace
 
-World::Inside::Inside(World& owner)
+World::Impl::Impl(World& owner)
     : world(owner),
       random(owner.seed() * 0x9E3779B97F4A7C15ULL + 1),
       producer(owner, owner.options_->deletes_before_rewriting),
@@ -65,7 +65,7 @@ World::Inside::Inside(World& owner)
 
 // --- Events
 
-void World::Inside::report(const Event& event) {
+void World::Impl::report(const Event& event) {
   last_event = world.now();
   trace.add(last_event, world.turns_, event);
   for (const std::unique_ptr<Checker>& checker : checkers) {
@@ -73,12 +73,12 @@ void World::Inside::report(const Event& event) {
   }
 }
 
-void World::Inside::fail(std::string_view checker, const Status& why) {
+void World::Impl::fail(std::string_view checker, const Status& why) {
   if (violation) return;
   violation = Violation{std::string{checker}, std::string{why.message()}, world.turns_, world.now()};
 }
 
-void World::Inside::row(const RowEvent& event) {
+void World::Impl::row(const RowEvent& event) {
   const std::optional<Event::Kind> kind = kind_of(event);
   if (!kind) return;
   const bool waits = *kind == Event::Kind::Waits || *kind == Event::Kind::Replaced;
@@ -89,37 +89,37 @@ void World::Inside::row(const RowEvent& event) {
           .until = event.due});
 }
 
-void World::Inside::announcing(const Fact& fact) { report({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
+void World::Impl::announcing(const Fact& fact) { report({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
-void World::Inside::withdrawing(const Fact& fact) { report({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
+void World::Impl::withdrawing(const Fact& fact) { report({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
 
 /// For the checkers, the fact begins and ends at the same time.
-void World::Inside::asking_again(const Fact& fact) {
+void World::Impl::asking_again(const Fact& fact) {
   announcing(fact);
   withdrawing(fact);
 }
 
-void World::Inside::store_write_ended(std::string_view table, const Change& change, const Status& end) {
+void World::Impl::store_write_ended(std::string_view table, const Change& change, const Status& end) {
   // A remote store refuses before it has an effect. An embedded store has applied an accepted write, and can only fail to keep it.
   const bool refused = remote != nullptr && (end.code() == StatusCode::Unavailable || end.code() == StatusCode::ResourceExhausted ||
                                              end.code() == StatusCode::InvalidArgument);
   if (!refused) report({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
 }
 
-void World::Inside::after_turn() {
+void World::Impl::after_turn() {
   trace.turn(world.now(), turns.last());
   for (const std::unique_ptr<Checker>& checker : checkers) {
     if (Status bad = checker->after_turn(world); !bad.ok()) fail(checker->name(), bad);
   }
 }
 
-void World::Inside::check_at_rest() {
+void World::Impl::check_at_rest() {
   for (const std::unique_ptr<Checker>& checker : checkers) {
     if (Status bad = checker->at_rest(world); !bad.ok()) fail(checker->name(), bad);
   }
 }
 
-std::string World::Inside::moving() const {
+std::string World::Impl::moving() const {
   std::string ready;
   runtime->scheduler().for_each_source([&](const Source& source) {
     if (source.is_ready() && ready.empty()) ready = "source '" + std::string{source.name()} + "' is ready";
@@ -149,7 +149,7 @@ std::string World::Inside::moving() const {
 
 // --- The process
 
-std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
+std::unique_ptr<Store> World::Impl::make_store(Scheduler& scheduler) {
   const WorldOptions& options = *world.options_;
   const auto on_disk = [this](Duration commit_high) {
     return [this, commit_high](Scheduler& of) { return std::make_unique<SimDurableStore>(of, tables, random, commit_high); };
@@ -175,7 +175,7 @@ std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
   return seen;
 }
 
-void World::Inside::begin_process() {
+void World::Impl::begin_process() {
   ++processes;
   const WorldOptions& options = *world.options_;
   report({.kind = Event::Kind::Begins});
@@ -198,7 +198,7 @@ void World::Inside::begin_process() {
   parts = program(*runtime);
 }
 
-void World::Inside::end_process() {
+void World::Impl::end_process() {
   store->for_each_unanswered(
       [this](std::string_view table, const Change& change) { report({.kind = Event::Kind::Unsure, .table = table, .change = &change}); });
   executor_faults.set_crashing(true);
@@ -211,7 +211,7 @@ void World::Inside::end_process() {
 }
 
 void World::start(Program program) {
-  Inside& in = inside();
+  Impl& in = inside();
   RONDO_EXPECT(in.runtime == nullptr && in.processes == 0, "World::start was called twice");
   in.program = std::move(program);
   in.faults.follow(options_->faults);
@@ -219,7 +219,7 @@ void World::start(Program program) {
 }
 
 void World::crash(Duration down_for) {
-  Inside& in = inside();
+  Impl& in = inside();
   in.crash_due = false;
   in.happened("the process ends");
   in.end_process();
@@ -229,22 +229,22 @@ void World::crash(Duration down_for) {
 }
 
 Runtime& World::runtime() noexcept {
-  RONDO_EXPECT(inside_ != nullptr && inside_->runtime != nullptr, "World::runtime before World::start");
-  return *inside_->runtime;
+  RONDO_EXPECT(impl_ != nullptr && impl_->runtime != nullptr, "World::runtime before World::start");
+  return *impl_->runtime;
 }
 const Runtime& World::runtime() const noexcept {
-  RONDO_EXPECT(inside_ != nullptr && inside_->runtime != nullptr, "World::runtime before World::start");
-  return *inside_->runtime;
+  RONDO_EXPECT(impl_ != nullptr && impl_->runtime != nullptr, "World::runtime before World::start");
+  return *impl_->runtime;
 }
 
 SimDataPlane& World::plane() {
-  Inside& in = inside();
+  Impl& in = inside();
   if (in.plane == nullptr) {
     SimDataPlaneOptions made = options_->plane;
     made.seed = seed();
     made.spend = [this](Duration time) {
-      inside_->trace.orders(inside_->plane->digest());
-      clock_.advance(time + inside_->faults.drawn(inside_->faults.plan().order_time_high));
+      impl_->trace.orders(impl_->plane->digest());
+      clock_.advance(time + impl_->faults.drawn(impl_->faults.plan().order_time_high));
     };
     in.plane = std::make_unique<SimDataPlane>(std::move(made));
   }
@@ -264,7 +264,7 @@ void World::note(std::string_view what) { inside().happened(what); }
 
 const std::optional<Violation>& World::violation() const noexcept {
   static const std::optional<Violation> kNone;
-  return inside_ == nullptr ? kNone : inside_->violation;
+  return impl_ == nullptr ? kNone : impl_->violation;
 }
 
 std::string World::report() const {
@@ -272,16 +272,16 @@ std::string World::report() const {
   if (const std::optional<Violation>& wrong = violation()) {
     text += "\nviolation of " + wrong->checker + " at turn " + std::to_string(wrong->turn) + ": " + wrong->what;
   }
-  if (inside_ != nullptr) text += "\nthe last events:\n" + inside_->trace.text();
+  if (impl_ != nullptr) text += "\nthe last events:\n" + impl_->trace.text();
   return text;
 }
 
-std::string World::last_event() const { return inside_ == nullptr ? std::string{} : inside_->trace.last(); }
+std::string World::last_event() const { return impl_ == nullptr ? std::string{} : impl_->trace.last(); }
 const TurnSeen& World::last_turn() const noexcept {
   static const TurnSeen kNone;
-  return inside_ == nullptr ? kNone : inside_->turns.last();
+  return impl_ == nullptr ? kNone : impl_->turns.last();
 }
-std::uint64_t World::crashes() const noexcept { return inside_ == nullptr || inside_->processes == 0 ? 0 : inside_->processes - 1; }
-std::uint64_t World::hash() const noexcept { return inside_ == nullptr ? 0 : inside_->trace.hash(); }
+std::uint64_t World::crashes() const noexcept { return impl_ == nullptr || impl_->processes == 0 ? 0 : impl_->processes - 1; }
+std::uint64_t World::hash() const noexcept { return impl_ == nullptr ? 0 : impl_->trace.hash(); }
 
 }  // namespace rondo::sim

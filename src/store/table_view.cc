@@ -25,9 +25,9 @@ bool may_pass(const Status& why) {
 
 }  // namespace
 
-class TableView::Parts final : public Source, public std::enable_shared_from_this<Parts> {
+class TableView::Impl final : public Source, public std::enable_shared_from_this<Impl> {
  public:
-  Parts(Scheduler& scheduler, Store& store, std::string table, Priority priority, Duration retry)
+  Impl(Scheduler& scheduler, Store& store, std::string table, Priority priority, Duration retry)
       : Source("view:" + table, priority),
         scheduler_(scheduler),
         store_(store),
@@ -108,7 +108,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
 
 // --- the view
 
-Status TableView::Parts::set(const Record& given) {
+Status TableView::Impl::set(const Record& given) {
   Status wrong = store::check_names(given.key(), given.fields());
   if (wrong.ok()) wrong = check_record(given);
   if (!wrong.ok()) return wrong.with_context("table " + quoted(table_));
@@ -135,7 +135,7 @@ Status TableView::Parts::set(const Record& given) {
   return {};
 }
 
-Status TableView::Parts::remove(std::string_view key) {
+Status TableView::Impl::remove(std::string_view key) {
   if (!is_applying()) is_spent_ = false;
   const std::uint64_t hash = hash_key(key);
   const std::uint32_t id = rows_->find(key, hash);
@@ -154,7 +154,7 @@ Status TableView::Parts::remove(std::string_view key) {
   return {};
 }
 
-Status TableView::Parts::apply(ViewDone done) {
+Status TableView::Impl::apply(ViewDone done) {
   if (is_applying()) return {StatusCode::FailedPrecondition, "the view of table " + quoted(table_) + " is being applied already"};
   if (is_spent_) {
     return {StatusCode::FailedPrecondition,
@@ -171,7 +171,7 @@ Status TableView::Parts::apply(ViewDone done) {
 
 // --- turns
 
-Turn TableView::Parts::run(const Budget& budget) {
+Turn TableView::Impl::run(const Budget& budget) {
   Turn turn;
   while (turn.items < budget.items && !waits()) {
     step();
@@ -183,13 +183,13 @@ Turn TableView::Parts::run(const Budget& budget) {
 }
 
 /// True if there is nothing to do before the next call.
-bool TableView::Parts::waits() const {
+bool TableView::Impl::waits() const {
   if (phase_ == Phase::Gathering) return applied_ == nullptr;
   if (retry_.is_armed() || asked_) return true;
   return phase_ == Phase::Confirming ? answered_ < due_ : accepted_ - answered_ >= limits::kViewWrites;
 }
 
-void TableView::Parts::step() {
+void TableView::Impl::step() {
   switch (phase_) {
     case Phase::Gathering:
       if (!applied_->free_some()) applied_.reset();
@@ -210,7 +210,7 @@ void TableView::Parts::step() {
   }
 }
 
-void TableView::Parts::begin_pass() {
+void TableView::Impl::begin_pass() {
   ++pass_;
   phase_ = Phase::Reading;
   page_ = {};
@@ -220,14 +220,14 @@ void TableView::Parts::begin_pass() {
   totals_.same = 0;
 }
 
-void TableView::Parts::ask_for_page() {
+void TableView::Impl::ask_for_page() {
   asked_ = true;
   store_.scan_written(table_, page_.next, kPageRows, [self = weak_from_this()](const Result<RowPage>& page) {
-    if (const std::shared_ptr<Parts> parts = self.lock()) parts->page_came(page);
+    if (const std::shared_ptr<Impl> parts = self.lock()) parts->page_came(page);
   });
 }
 
-void TableView::Parts::page_came(const Result<RowPage>& page) {
+void TableView::Impl::page_came(const Result<RowPage>& page) {
   asked_ = false;
   if (phase_ == Phase::Confirming) {
     // A write has failed meanwhile: the page is not needed.
@@ -247,7 +247,7 @@ void TableView::Parts::page_came(const Result<RowPage>& page) {
 // --- comparing
 
 /// True when the row is done; otherwise settle() must be called again for it.
-bool TableView::Parts::settle(const Record& now) {
+bool TableView::Impl::settle(const Record& now) {
   const std::uint32_t known = rows_->find(now.key(), now.key_hash());
   if (known != Rows::kNone) return settle_known((*rows_)[known], now);
   if (!notify_store(Change::remove(now.key()))) return false;
@@ -259,7 +259,7 @@ bool TableView::Parts::settle(const Record& now) {
   return true;
 }
 
-bool TableView::Parts::settle_known(Row& row, const Record& now) {
+bool TableView::Impl::settle_known(Row& row, const Record& now) {
   if (row.pass == pass_) return true;  // The scan returned the row twice.
   if (row.gone) {
     if (!notify_store(Change::remove(row.key()))) return false;
@@ -277,7 +277,7 @@ bool TableView::Parts::settle_known(Row& row, const Record& now) {
   return true;
 }
 
-bool TableView::Parts::add(std::uint32_t id) {
+bool TableView::Impl::add(std::uint32_t id) {
   Row& row = (*rows_)[id];
   if (!row.record || row.gone || row.pass == pass_) return true;
   if (!notify_store(Change{ChangeOp::Set, row.record})) return false;
@@ -288,16 +288,16 @@ bool TableView::Parts::add(std::uint32_t id) {
 
 // --- writing
 
-Status TableView::Parts::write(Change change) {
+Status TableView::Impl::write(Change change) {
   Status refused = store_.write(table_, std::move(change), [self = weak_from_this()](const Status& end) {
-    if (const std::shared_ptr<Parts> parts = self.lock()) parts->answered(end);
+    if (const std::shared_ptr<Impl> parts = self.lock()) parts->answered(end);
   });
   if (refused.ok() && ++accepted_ - answered_ == limits::kViewWrites) ++totals_.full_windows;
   return refused;
 }
 
 /// False when the change must be retried, or everything has failed.
-bool TableView::Parts::notify_store(Change change) {
+bool TableView::Impl::notify_store(Change change) {
   const Status refused = write(std::move(change));
   if (refused.ok()) {
     tries_ = 0;
@@ -313,7 +313,7 @@ bool TableView::Parts::notify_store(Change change) {
   return false;
 }
 
-void TableView::Parts::answered(const Status& end) {
+void TableView::Impl::answered(const Status& end) {
   ++answered_;
   if (!end.ok()) {
     const bool unknown = end.code() == StatusCode::Unavailable || end.code() == StatusCode::DeadlineExceeded;
@@ -326,18 +326,18 @@ void TableView::Parts::answered(const Status& end) {
   if (!waits()) wake();
 }
 
-void TableView::Parts::confirm() {
+void TableView::Impl::confirm() {
   phase_ = Phase::Confirming;
   due_ = accepted_;
 }
 
-void TableView::Parts::fail(const Status& why) {
+void TableView::Impl::fail(const Status& why) {
   if (!is_applying()) return;
   if (failed_.ok()) failed_ = why;
   confirm();
 }
 
-void TableView::Parts::finish() {
+void TableView::Impl::finish() {
   if (failed_.ok() && again_) {
     begin_pass();
     return pause();
@@ -360,19 +360,19 @@ void TableView::Parts::finish() {
 // --- TableView
 
 TableView::TableView(Scheduler& scheduler, Store& store, std::string table, Priority priority, Duration retry)
-    : parts_(std::make_shared<Parts>(scheduler, store, std::move(table), priority, retry)) {}
+    : impl_(std::make_shared<Impl>(scheduler, store, std::move(table), priority, retry)) {}
 TableView::~TableView() = default;
 
-Status TableView::set(Record row) { return parts_->set(row); }
+Status TableView::set(Record row) { return impl_->set(row); }
 Status TableView::set(std::string_view key, FieldList fields) { return set(key, FieldViews{fields}.all()); }
 
 Status TableView::set(std::string_view key, std::span<const Field> fields) {
   if (Status bad = check_record(key, fields); !bad.ok()) return bad;
-  return parts_->set(Record::make(key, fields));
+  return impl_->set(Record::make(key, fields));
 }
-Status TableView::remove(std::string_view key) { return parts_->remove(key); }
-std::size_t TableView::size() const noexcept { return parts_->size(); }
-Status TableView::apply(ViewDone done) { return parts_->apply(std::move(done)); }
-bool TableView::is_applying() const noexcept { return parts_->is_applying(); }
+Status TableView::remove(std::string_view key) { return impl_->remove(key); }
+std::size_t TableView::size() const noexcept { return impl_->size(); }
+Status TableView::apply(ViewDone done) { return impl_->apply(std::move(done)); }
+bool TableView::is_applying() const noexcept { return impl_->is_applying(); }
 
 }  // namespace rondo

@@ -51,7 +51,7 @@ constexpr std::size_t kUnwantedOfLook = 8192;
 
 }  // namespace
 
-Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
+SwitchAgent::SwitchAgent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
     : runtime_(runtime),
       journal_(JournalRecorder::of(runtime)),
       options_(std::move(options)),
@@ -95,7 +95,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
 
 /// Explains why a neighbour is missing. If it has a row, the row's own reason is used. Without a row, the kernel learns none on a port
 /// that cannot be used.
-std::string Agent::neighbor_words(std::string_view key) const {
+std::string SwitchAgent::neighbor_words(std::string_view key) const {
   std::string words = interfaces_.own_address_words(key);
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
   if (!words.empty() || !parsed || runtime_.row_state("NEIGH_TABLE", key).state != WhyLink::State::Absent) return words;
@@ -107,18 +107,18 @@ std::string Agent::neighbor_words(std::string_view key) const {
 }
 
 /// Records the settings that decisions depend on.
-void Agent::note_settings() {
+void SwitchAgent::note_settings() {
   journal_->note("agent.table", std::to_string(options_.table));
   journal_->note("agent.orders_max", std::to_string(options_.orders_max));
   journal_->note("agent.retry_quota", std::to_string(options_.retry_quota));
   journal_->note("agent.protocol", std::to_string(options_.protocol));
 }
 
-Agent::~Agent() {
+SwitchAgent::~SwitchAgent() {
   row_states_.on_lost({});  // The runtime may outlive the audit.
 }
 
-Status Agent::start() {
+Status SwitchAgent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
   // Subscribe before reading: the monitor then reports every change made after this point.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
@@ -163,7 +163,7 @@ Status Agent::start() {
 
 /// Notes the ports that the data plane shows in use as interfaces, because a replay needs them for the same decisions. A port may have no
 /// address: neighbours and next hops with link-local addresses need none.
-void Agent::begin_restart() {
+void SwitchAgent::begin_restart() {
   std::set<IfIndex> ports;
   std::string noted;
   if (options_.restart != nullptr) {
@@ -186,19 +186,19 @@ void Agent::begin_restart() {
 }
 
 /// Sets again what rondod fixed on a device that it made for a row.
-void Agent::restore_settings(const std::string& name) {
+void SwitchAgent::restore_settings(const std::string& name) {
   vlans_.restore_settings(name);
   lags_.restore_settings(name);
 }
 
-void Agent::note_set_up(const std::function<void(std::string_view port)>& handler) {
+void SwitchAgent::note_set_up(const std::function<void(std::string_view port)>& handler) {
   ports_.on_set_up(handler);
   lags_.on_set_up(handler);
   vlans_.on_set_up(handler);
 }
 
 /// Tables take turns, so without this the order of turns would decide between standing rows for one port.
-void Agent::await_standing_rows() {
+void SwitchAgent::await_standing_rows() {
   const bool waits = options_.restart != nullptr ? !options_.restart->note(kStandingNote).empty()
                                                  : !are_handled(kInterfaceTables) || !are_handled(kLagMemberTables);
   if (!waits) return;
@@ -208,7 +208,7 @@ void Agent::await_standing_rows() {
 }
 
 /// The rows of interfaces come first, and then those of LAG members. A table may be written all the time, so the wait is bounded.
-void Agent::look_at_standing_rows() {
+void SwitchAgent::look_at_standing_rows() {
   const bool are_interfaces = !interfaces_.has_standing_rows(kInterfaceRows);
   const std::span<const std::string_view> tables =
       are_interfaces ? std::span<const std::string_view>{kLagMemberTables} : std::span<const std::string_view>{kInterfaceTables};
@@ -222,13 +222,13 @@ void Agent::look_at_standing_rows() {
 }
 
 /// True when every row that these tables had at the start has been handled, and no order for one is under way.
-bool Agent::are_handled(std::span<const std::string_view> tables) const {
+bool SwitchAgent::are_handled(std::span<const std::string_view> tables) const {
   return std::ranges::all_of(runtime_.consumers(), [tables](const ConsumerStats& stats) {
     return std::ranges::find(tables, stats.table) == tables.end() || (stats.caught_up && stats.queued == 0 && stats.in_flight == 0);
   });
 }
 
-void Agent::look_at_restart() {
+void SwitchAgent::look_at_restart() {
   audit_while_waiting();
   // A replay has no store that could tell what waits in it: it repeats the recorded answers.
   const bool is_quiet =
@@ -241,28 +241,28 @@ void Agent::look_at_restart() {
 }
 
 /// Audits what rows ask for while the start waits for zebra, the managers or the end of 'hold': others may change it meanwhile.
-void Agent::audit_while_waiting() {
+void SwitchAgent::audit_while_waiting() {
   if (audit_ == nullptr || audit_->has_begun()) return;
   const bool is_waiting = !rows_have_come() && rows_are_handled() && std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
   waiting_polls_ = is_waiting ? waiting_polls_ + 1 : 0;
   if (waiting_polls_ >= kQuietPolls) audit_->begin(true, false);
 }
 
-bool Agent::rows_have_come() {
+bool SwitchAgent::rows_have_come() {
   if (runtime_.scheduler().now() - started_ < options_.hold) return false;
   if (options_.rows_have_come && !options_.rows_have_come()) return false;
   return std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
 }
 
 /// True when no order is under way and every row is programmed, refused or parked.
-bool Agent::rows_are_handled() const {
+bool SwitchAgent::rows_are_handled() const {
   if (programmer_.in_flight() > 0 || interfaces_.has_standing_rows(kLagMemberRows)) return false;
   return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
 }
 
 /// Called only after every check was quiet for long enough, so that rows under way are not missed. The record of the check contains the
 /// answer.
-bool Agent::deletions_are_held() {
+bool SwitchAgent::deletions_are_held() {
   if (is_allowed_ || quiet_polls_ + 1 < kQuietPolls) return false;
   leave_foreign_entries();
   const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
@@ -281,7 +281,7 @@ bool Agent::deletions_are_held() {
 
 /// Deletes one stage at a time, and computes each stage anew when no order is under way. So it retries what was refused, and skips what a
 /// row asks for by then. The order of a row that arrives later is queued behind the deletion.
-void Agent::delete_unwanted() {
+void SwitchAgent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
   leave_foreign_entries();
@@ -301,12 +301,12 @@ void Agent::delete_unwanted() {
   if (programmer_.in_flight() == 0) end_restart();
 }
 
-void Agent::leave_foreign_entries() {
+void SwitchAgent::leave_foreign_entries() {
   reconciler_.leave_entries_if([this](const FdbEntry& entry) { return fdb_.is_foreign(entry); });
 }
 
 /// Returns the neighbours, and the objects of the first later stage that has any.
-std::vector<DeleteOrder> Agent::unwanted() {
+std::vector<DeleteOrder> SwitchAgent::unwanted() {
   if (options_.restart != nullptr) return options_.restart->unwanted();
   Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
   std::vector<DeleteOrder> orders = std::move(found.neighbors);
@@ -319,7 +319,7 @@ std::vector<DeleteOrder> Agent::unwanted() {
   return orders;
 }
 
-void Agent::end_restart() {
+void SwitchAgent::end_restart() {
   reconciler_.end();
   note_set_up({});
   interfaces_.end_restart();
@@ -334,9 +334,9 @@ void Agent::end_restart() {
 // --- audits
 
 /// A replay reads nothing back.
-bool Agent::has_audits() const { return options_.restart == nullptr && options_.answers == nullptr; }
+bool SwitchAgent::has_audits() const { return options_.restart == nullptr && options_.answers == nullptr; }
 
-Status Agent::watch_objects() {
+Status SwitchAgent::watch_objects() {
   if (!has_audits()) return {};
   Result<std::unique_ptr<Source>> monitor = reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& event) {
     const auto* const entry = event ? std::get_if<FdbDelete>(&event->object) : nullptr;
@@ -351,7 +351,7 @@ Status Agent::watch_objects() {
   return {};
 }
 
-void Agent::begin_audits() {
+void SwitchAgent::begin_audits() {
   const auto repair_these = [this](DriftKind kind, std::span<const DeleteOrder> objects) { repair(kind, objects); };
   if (options_.restart != nullptr) options_.restart->on_drift(repair_these);
   if (!has_audits()) return;
@@ -366,7 +366,7 @@ void Agent::begin_audits() {
                       [this](std::string_view table) { return audit_->differing(table); });
 }
 
-void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
+void SwitchAgent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
   if (journal_ != nullptr) journal_->drifted(kind, objects);
   reconciler_.distrust();  // Otherwise a repair in a start that is held would be answered without being carried out.
   if (kind == DriftKind::Unwanted) return delete_objects(objects);
@@ -383,7 +383,7 @@ void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
   if (!routes.empty()) routes_.program_again(kind, routes);
 }
 
-void Agent::delete_objects(std::span<const DeleteOrder> objects) {
+void SwitchAgent::delete_objects(std::span<const DeleteOrder> objects) {
   std::vector<Operation> routes;
   std::vector<Operation> others;
   for (const DeleteOrder& object : objects) {
@@ -399,7 +399,7 @@ void Agent::delete_objects(std::span<const DeleteOrder> objects) {
 /// Called when a device loses the name of a port but may still exist. The kernel keeps the objects of a renamed device, and no row asks for
 /// them under the new name. The orders are given before any other Orch handles the event: if the device gets its old name back, their
 /// orders for the same objects are queued behind.
-void Agent::clear_device(const std::string& port, IfIndex device) {
+void SwitchAgent::clear_device(const std::string& port, IfIndex device) {
   std::erase_if(renamed_, [this](const auto& known) { return port_ids_.name(known.first).empty(); });
   if (port_ids_.device(port).ours) renamed_.insert_or_assign(device, port);
   std::vector<DeleteOrder> objects;
@@ -416,7 +416,7 @@ void Agent::clear_device(const std::string& port, IfIndex device) {
   for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) audit_->notice(kind);
 }
 
-std::vector<std::string> Agent::renamed() const {
+std::vector<std::string> SwitchAgent::renamed() const {
   std::vector<std::string> all;
   for (const auto& [device, before] : renamed_) {
     const std::string name{port_ids_.name(device)};
@@ -429,7 +429,7 @@ std::vector<std::string> Agent::renamed() const {
   return all;
 }
 
-std::vector<std::string> Agent::missing_subnets() const {
+std::vector<std::string> SwitchAgent::missing_subnets() const {
   std::vector<std::string> all;
   for (const MissingSubnet& one : reconciler_.missing_subnets()) {
     const std::string name{port_ids_.name(one.port)};
@@ -440,7 +440,7 @@ std::vector<std::string> Agent::missing_subnets() const {
   return all;
 }
 
-std::string Agent::vrf_of_table(std::uint32_t table) const {
+std::string SwitchAgent::vrf_of_table(std::uint32_t table) const {
   if (const std::string_view name = vrf_tables_.name(table); !name.empty()) return std::string{name};
   std::string found;
   port_ids_.for_each_device([&](const std::string& name, const PortIds::Device& device) {
@@ -449,7 +449,7 @@ std::string Agent::vrf_of_table(std::uint32_t table) const {
   return found;
 }
 
-bool Agent::flush(std::vector<Operation> deletes, std::function<void()> answered) {
+bool SwitchAgent::flush(std::vector<Operation> deletes, std::function<void()> answered) {
   // A station whose entry a row has just made static may still be known as a learned one.
   std::erase_if(deletes, [this](const Operation& operation) {
     const auto* const entry = std::get_if<FdbDelete>(&operation.order);
@@ -464,9 +464,9 @@ bool Agent::flush(std::vector<Operation> deletes, std::function<void()> answered
   return true;
 }
 
-std::vector<Drift> Agent::port_differences() const { return ports_.differences(); }
+std::vector<Drift> SwitchAgent::port_differences() const { return ports_.differences(); }
 
-std::vector<Drift> Agent::device_differences() const {
+std::vector<Drift> SwitchAgent::device_differences() const {
   std::vector<Drift> found = ports_.differences();
   lags_.add_differences(found);
   vlans_.add_differences(found);

@@ -1,5 +1,5 @@
-// Agent: the whole switch agent: its Orchs on a runtime, the programmer in front of a data plane, and the monitor of link events. Create
-// it after the runtime and destroy it before the runtime.
+// SwitchAgent: the whole switch agent: its Orchs on a runtime, the programmer in front of a data plane, and the monitor of link events.
+// Create it after the runtime and destroy it before the runtime.
 #pragma once
 
 #include <cstdint>
@@ -82,13 +82,13 @@ struct SwitchAgentOptions {
   AuditOptions audit = {};
 };
 
-class Agent {
+class SwitchAgent {
  public:
   /// 'runtime' and 'plane' must outlive it.
-  Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options);
-  ~Agent();
-  Agent(const Agent&) = delete;
-  Agent& operator=(const Agent&) = delete;
+  SwitchAgent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options);
+  ~SwitchAgent();
+  SwitchAgent(const SwitchAgent&) = delete;
+  SwitchAgent& operator=(const SwitchAgent&) = delete;
 
   /// Subscribes to link events and reads what an earlier run left behind (only objects of our protocol number). Rows that ask for objects
   /// found there change nothing. Objects that no row asked for are deleted after the rows present at the start have been handled and the

@@ -1,5 +1,5 @@
 // The facts by which the agent's Orchs depend on each other: each kind, its key, and the Orch that provides it. The Orchs share nothing
-// else but tables and the four directories that Agent owns (port_ids.h, group_ids.h, mtu_rows.h, vrf_tables.h).
+// else but tables and the four directories that SwitchAgent owns (port_ids.h, group_ids.h, mtu_rows.h, vrf_tables.h).
 #pragma once
 
 #include <string>

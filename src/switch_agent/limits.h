@@ -11,7 +11,7 @@ namespace rondo::limits {
 /// Carrier changes whose handling is remembered for external measurement (`port-events`); beyond it the oldest are dropped. Enough for
 /// several events of every port of a large switch.
 /// Reached: the oldest are dropped: their numbers are missing in `port-events`. Figure: `stats.port_events.count`. Test:
-/// `SwitchAgent.OfManyChangesOfCarrierTheNewestAreRemembered`.
+/// `AgentScenarios.OfManyChangesOfCarrierTheNewestAreRemembered`.
 inline constexpr std::size_t kCarrierChanges = 4096;
 
 /// VRFs, each of which has a table of the kernel: those from 1001 on, as in SONiC.

@@ -12,9 +12,9 @@
 
 namespace rondo {
 
-class Switch::Parts {
+class Switch::Impl {
  public:
-  Parts(Runtime& runtime, DataPlane& target, switch_agent::SwitchAgentOptions options)
+  Impl(Runtime& runtime, DataPlane& target, switch_agent::SwitchAgentOptions options)
       : claim(target), agent(runtime, target, std::move(options)) {}
   /// The claim of the data plane, which ends after the agent.
   struct Claim {
@@ -34,7 +34,7 @@ class Switch::Parts {
     bool is_held = false;
   };
   Claim claim;
-  switch_agent::Agent agent;
+  switch_agent::SwitchAgent agent;
 };
 
 /// The runtime's part: it asserts the order in which both end.
@@ -73,7 +73,7 @@ Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options)
   given.protocol = options.protocol;
   given.hold = options.hold;
   if (options.operations_max != 0) given.orders_max = options.operations_max;
-  parts_ = std::make_unique<Parts>(runtime, plane, std::move(given));
+  impl_ = std::make_unique<Impl>(runtime, plane, std::move(given));
   auto tie = std::make_unique<Tie>();
   runtime.scheduler().add(*tie);
   tie_ = tie.get();
@@ -83,14 +83,14 @@ Switch::~Switch() { tie_->switch_ends(); }
 
 Status Switch::start() {
   if (tie_->was_started) return {StatusCode::FailedPrecondition, "Switch::start was called before"};
-  tie_->failed = parts_->claim.take();
+  tie_->failed = impl_->claim.take();
   if (!tie_->failed.ok()) return tie_->failed;
-  tie_->failed = parts_->agent.start();
+  tie_->failed = impl_->agent.start();
   tie_->was_started = tie_->failed.ok();
-  if (!tie_->was_started) parts_->claim.give_up();
+  if (!tie_->was_started) impl_->claim.give_up();
   return tie_->failed;
 }
-bool Switch::has_restarted() const noexcept { return parts_->agent.has_restarted(); }
-std::size_t Switch::operations_in_flight() const noexcept { return parts_->agent.programmer().in_flight(); }
+bool Switch::has_restarted() const noexcept { return impl_->agent.has_restarted(); }
+std::size_t Switch::operations_in_flight() const noexcept { return impl_->agent.programmer().in_flight(); }
 
 }  // namespace rondo

@@ -20,9 +20,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 /// Two ports, a neighbour on each, and the common setup of most tests.
-class SwitchAgent : public ::testing::Test {
+class AgentScenarios : public ::testing::Test {
  protected:
-  explicit SwitchAgent(SimDataPlaneOptions options = {}) : testbed(1, std::move(options)) {
+  explicit AgentScenarios(SimDataPlaneOptions options = {}) : testbed(1, std::move(options)) {
     for (const char* port : {"A", "B"}) testbed.plane.add_port(port);
     testbed.start();
   }
@@ -125,7 +125,7 @@ TEST(AgentOrder, DeletesWaitForTheirReferencesInEveryOrder) {
 
 // --- Groups.
 
-TEST_F(SwitchAgent, AChangeOfAllMembersMakesBeforeItBreaks) {
+TEST_F(AgentScenarios, AChangeOfAllMembersMakesBeforeItBreaks) {
   set_up(200);
   set_group("1", "10.0.0.2", "A");
   testbed.run_for(1s);
@@ -139,7 +139,7 @@ TEST_F(SwitchAgent, AChangeOfAllMembersMakesBeforeItBreaks) {
   EXPECT_EQ(testbed.agent.routes().counts().put_back, 0U);
 }
 
-TEST_F(SwitchAgent, AChangeOfMembersWaitsWhileTheNewOneIsRefusedForNow) {
+TEST_F(AgentScenarios, AChangeOfMembersWaitsWhileTheNewOneIsRefusedForNow) {
   set_up(50);
   set_group("1", "10.0.0.2", "A");
   testbed.run_for(1s);
@@ -181,7 +181,7 @@ TEST(AgentRaces, TheOldMemberIsLostWhileAGroupMovesToTheNewOne) {
   }
 }
 
-TEST_F(SwitchAgent, AFlapOfOneMemberOrdersNoRoute) {
+TEST_F(AgentScenarios, AFlapOfOneMemberOrdersNoRoute) {
   set_up(300);
   const Routes::Counts before = testbed.agent.routes().counts();
   for (int i = 0; i < 20; ++i) {
@@ -196,7 +196,7 @@ TEST_F(SwitchAgent, AFlapOfOneMemberOrdersNoRoute) {
   EXPECT_EQ(testbed.runtime.scheduler().stats().sweep_rescues, 0U);
 }
 
-TEST_F(SwitchAgent, OfManyChangesOfCarrierTheNewestAreRemembered) {
+TEST_F(AgentScenarios, OfManyChangesOfCarrierTheNewestAreRemembered) {
   set_up(1);
   const std::uint64_t before = testbed.agent.ports().event_wait_ns().count();
   constexpr std::uint64_t kChanges = limits::kCarrierChanges + 10;
@@ -212,7 +212,7 @@ TEST_F(SwitchAgent, OfManyChangesOfCarrierTheNewestAreRemembered) {
   EXPECT_EQ(kept.back().carrier, (kChanges - 1) % 2 != 0);
 }
 
-TEST_F(SwitchAgent, RoutesOfALostGroupArePutBackExactlyAndInSlices) {
+TEST_F(AgentScenarios, RoutesOfALostGroupArePutBackExactlyAndInSlices) {
   set_up(1000);
   const Lines before = testbed.actual();
   for (int i = 0; i < 3; ++i) {
@@ -231,7 +231,7 @@ TEST_F(SwitchAgent, RoutesOfALostGroupArePutBackExactlyAndInSlices) {
   });
 }
 
-TEST_F(SwitchAgent, AGroupThatIsDeletedWhileItsRoutesArePutBackIsGivenUp) {
+TEST_F(AgentScenarios, AGroupThatIsDeletedWhileItsRoutesArePutBackIsGivenUp) {
   set_up(1000);
   for (const char* port : {"A", "B"}) testbed.plane.set_carrier(port, false);
   testbed.run_for(10ms);
@@ -278,7 +278,7 @@ TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
 
 /// SONiC's document has a peer that flaps with 50,000 routes: they freeze an orchagent without a limit of a turn for more than 10 s. Here
 /// the event of a port that carries some of them is handled within one turn of the routes.
-TEST_F(SwitchAgent, RoutesThatAreWithdrawnAndAnnouncedAgainDoNotDelayTheEventOfAPort) {
+TEST_F(AgentScenarios, RoutesThatAreWithdrawnAndAnnouncedAgainDoNotDelayTheEventOfAPort) {
   constexpr int kRoutes = 50'000;  // With fewer the first turns end before the port's event.
   set_up(kRoutes);
   const Lines before = testbed.actual();
@@ -311,7 +311,7 @@ TEST_F(SwitchAgent, RoutesThatAreWithdrawnAndAnnouncedAgainDoNotDelayTheEventOfA
 
 // --- Ports and devices.
 
-TEST_F(SwitchAgent, AnAdministrativeDownLosesNothingForGood) {
+TEST_F(AgentScenarios, AnAdministrativeDownLosesNothingForGood) {
   set_up(20);
   const Lines before = testbed.actual();
   testbed.set("PORT_TABLE", "A", {{"admin_status", "down"}});
@@ -323,7 +323,7 @@ TEST_F(SwitchAgent, AnAdministrativeDownLosesNothingForGood) {
   EXPECT_EQ(difference(testbed.actual(), before), Lines{});
 }
 
-TEST_F(SwitchAgent, ADeviceThatIsMadeAgainGetsAllThatWasOnIt) {
+TEST_F(AgentScenarios, ADeviceThatIsMadeAgainGetsAllThatWasOnIt) {
   testbed.set("PORT_TABLE", "A", {{"mtu", "9000"}});
   set_up(20);
   const Lines before = testbed.actual();
@@ -337,7 +337,7 @@ TEST_F(SwitchAgent, ADeviceThatIsMadeAgainGetsAllThatWasOnIt) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, RestoringIsTriedAgainWhenTheKernelRefusesIt) {
+TEST_F(AgentScenarios, RestoringIsTriedAgainWhenTheKernelRefusesIt) {
   set_up(20);
   const Lines before = testbed.actual();
   testbed.set("PORT_TABLE", "A", {{"admin_status", "down"}});
@@ -353,7 +353,7 @@ TEST_F(SwitchAgent, RestoringIsTriedAgainWhenTheKernelRefusesIt) {
   EXPECT_EQ(difference(testbed.actual(), before), Lines{});
 }
 
-TEST_F(SwitchAgent, AnInterfaceCanBeRenumberedUnderItsNeighbors) {
+TEST_F(AgentScenarios, AnInterfaceCanBeRenumberedUnderItsNeighbors) {
   set_up(1);
   testbed.set("INTF_TABLE", "A:10.0.0.9/24", {});
   testbed.remove("INTF_TABLE", "A:10.0.0.1/24");
@@ -363,7 +363,7 @@ TEST_F(SwitchAgent, AnInterfaceCanBeRenumberedUnderItsNeighbors) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, ANeighborMovesToAnotherMac) {
+TEST_F(AgentScenarios, ANeighborMovesToAnotherMac) {
   set_up(1);
   testbed.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:77"}});
   testbed.run_for(1s);
@@ -372,7 +372,7 @@ TEST_F(SwitchAgent, ANeighborMovesToAnotherMac) {
 }
 
 // A producer that rewrites a row deletes it first: both changes arrive in one turn.
-TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
+TEST_F(AgentScenarios, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
   set_up(2);
   ASSERT_THAT(routes(), Contains("route 172.16.0.0/24 via {A 10.0.0.2*1, B 10.1.0.2*1}"));
   testbed.remove("NEXTHOP_GROUP_TABLE", "1");
@@ -383,7 +383,7 @@ TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
 }
 
 // The group was not wanted any more, the kernel refused its deletion, and then a row wants the same group again.
-TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItIs) {
+TEST_F(AgentScenarios, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItIs) {
   set_up(1);
   testbed.plane.set_carrier("B", false);
   testbed.run_for(100ms);
@@ -398,7 +398,7 @@ TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItI
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
+TEST_F(AgentScenarios, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
   set_up(1);
   testbed.remove("NEIGH_TABLE", "A:10.0.0.2");
   testbed.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:77"}});
@@ -408,7 +408,7 @@ TEST_F(SwitchAgent, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, ARowTakesOverFromOneOfTheSamePrefixSpeltOtherwiseThatGoes) {
+TEST_F(AgentScenarios, ARowTakesOverFromOneOfTheSamePrefixSpeltOtherwiseThatGoes) {
   add_port_rows();
   testbed.set("ROUTE_TABLE", "2001:DB8:5::/48", {{"blackhole", "true"}});
   testbed.run_for(1s);
@@ -421,7 +421,7 @@ TEST_F(SwitchAgent, ARowTakesOverFromOneOfTheSamePrefixSpeltOtherwiseThatGoes) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
+TEST_F(AgentScenarios, AnAddressIsOneHoweverAKeySpellsIt) {
   add_port_rows();
   testbed.set("NEIGH_TABLE", "A:2001:DB8:A:0::2", {{"neigh", "02:00:00:00:00:02"}, {"family", "IPv6"}});
   set_group("6", "2001:db8:a::2", "A");
@@ -444,9 +444,9 @@ TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
 
 // --- Limits of the data plane.
 
-class SmallSwitch : public SwitchAgent {
+class SmallSwitch : public AgentScenarios {
  protected:
-  SmallSwitch() : SwitchAgent(limits()) {}
+  SmallSwitch() : AgentScenarios(limits()) {}
   static SimDataPlaneOptions limits() {
     SimDataPlaneOptions options;
     options.routes_max = 10;
@@ -498,7 +498,7 @@ TEST_F(SmallSwitch, AGroupThatWaitsForRoomCanBeChangedAndDeleted) {
 
 // --- Routes.
 
-TEST_F(SwitchAgent, RoutesWithTheSameNextHopsShareOneGroup) {
+TEST_F(AgentScenarios, RoutesWithTheSameNextHopsShareOneGroup) {
   add_port_rows();
   add_neighbors();
   for (int i = 0; i < 100; ++i) {
@@ -515,7 +515,7 @@ TEST_F(SwitchAgent, RoutesWithTheSameNextHopsShareOneGroup) {
   EXPECT_EQ(testbed.agent.nexthop_groups().counts().groups, 0U);
 }
 
-TEST_F(SwitchAgent, NextHopsThatAreWantedAndNotThereAreCountedApart) {
+TEST_F(AgentScenarios, NextHopsThatAreWantedAndNotThereAreCountedApart) {
   add_port_rows();
   add_neighbors();
   testbed.set("NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.0.0.2,10.1.0.2"}, {"ifname", "A,B"}});
@@ -527,7 +527,7 @@ TEST_F(SwitchAgent, NextHopsThatAreWantedAndNotThereAreCountedApart) {
   EXPECT_EQ(testbed.agent.nexthop_groups().counts().present_nexthops, 1U);
 }
 
-TEST_F(SwitchAgent, ASetThatNobodyCameToUseIsSwept) {
+TEST_F(AgentScenarios, ASetThatNobodyCameToUseIsSwept) {
   add_port_rows();
   testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});  // Its neighbour is missing.
   testbed.run_for(1s);
@@ -540,7 +540,7 @@ TEST_F(SwitchAgent, ASetThatNobodyCameToUseIsSwept) {
 }
 
 /// The second use comes before the set's group is deleted, while the order for it is under way, and after it.
-TEST_F(SwitchAgent, ASetThatIsLeftAndUsedAgainAtAnyMomentHasItsRoute) {
+TEST_F(AgentScenarios, ASetThatIsLeftAndUsedAgainAtAnyMomentHasItsRoute) {
   add_port_rows();
   add_neighbors();
   const auto set_route = [&] { testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}}); };
@@ -560,7 +560,7 @@ TEST_F(SwitchAgent, ASetThatIsLeftAndUsedAgainAtAnyMomentHasItsRoute) {
   EXPECT_THAT(orders, ElementsAre(0U, 1U)) << "some moments were before the deletion, and some after it";
 }
 
-TEST_F(SwitchAgent, ASetStaysWhileOthersWaitForIt) {
+TEST_F(AgentScenarios, ASetStaysWhileOthersWaitForIt) {
   add_port_rows();
   add_neighbors();
   const auto set_route = [&](int i) { testbed.set("ROUTE_TABLE", prefix(i), {{"nexthop", "10.0.0.2"}, {"ifname", "A"}}); };
@@ -577,7 +577,7 @@ TEST_F(SwitchAgent, ASetStaysWhileOthersWaitForIt) {
   EXPECT_THAT(routes(), ElementsAre("route 172.16.1.0/24 via {A 10.0.0.2*1}"));
 }
 
-TEST_F(SwitchAgent, ARouteMovesBetweenGroupSetAndBlackhole) {
+TEST_F(AgentScenarios, ARouteMovesBetweenGroupSetAndBlackhole) {
   set_up(1);
   const auto expect = [&](const std::string& way) {
     testbed.run_for(1s);
@@ -596,7 +596,7 @@ TEST_F(SwitchAgent, ARouteMovesBetweenGroupSetAndBlackhole) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, ADeletedRouteDoesNotWaitAnyMore) {
+TEST_F(AgentScenarios, ADeletedRouteDoesNotWaitAnyMore) {
   add_port_rows();
   add_routes(100, "7");
   testbed.run_for(100ms);
@@ -653,7 +653,7 @@ TEST(AgentRetryQuota, BoundsTheRoutesThatATurnRetriesWhileNewOnesWait) {
   EXPECT_LT(resolved_among_the_next_512(1), of_half / 8);
 }
 
-TEST_F(SwitchAgent, SetDeleteSetWhileInFlightEndsSet) {
+TEST_F(AgentScenarios, SetDeleteSetWhileInFlightEndsSet) {
   set_up(1);
   for (int delay = 0; delay < 60; ++delay) {
     testbed.set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});
@@ -670,7 +670,7 @@ TEST_F(SwitchAgent, SetDeleteSetWhileInFlightEndsSet) {
   }
 }
 
-TEST_F(SwitchAgent, WhatIsThereAlreadyIsNotOrderedAgain) {
+TEST_F(AgentScenarios, WhatIsThereAlreadyIsNotOrderedAgain) {
   set_up(100);
   const std::uint64_t programmed = testbed.agent.routes().counts().programmed;
   add_routes(100, "1");
@@ -679,7 +679,7 @@ TEST_F(SwitchAgent, WhatIsThereAlreadyIsNotOrderedAgain) {
   EXPECT_EQ(testbed.agent.routes().counts().unchanged, 100U);
 }
 
-TEST_F(SwitchAgent, ARouteThatBecomesOtherSoftwaresIsLetGo) {
+TEST_F(AgentScenarios, ARouteThatBecomesOtherSoftwaresIsLetGo) {
   set_up(1);
   testbed.set("ROUTE_TABLE", prefix(0), {{"nexthop_group", ""}, {"nexthop", "10.9.9.9"}, {"ifname", "eth0"}});
   testbed.run_for(1s);
@@ -687,7 +687,7 @@ TEST_F(SwitchAgent, ARouteThatBecomesOtherSoftwaresIsLetGo) {
   EXPECT_EQ(testbed.unsettled(), 0U);
 }
 
-TEST_F(SwitchAgent, BadRowsAreRejectedWithTableKeyAndField) {
+TEST_F(AgentScenarios, BadRowsAreRejectedWithTableKeyAndField) {
   const struct {
     const char* table;
     const char* key;
@@ -746,7 +746,7 @@ TEST(AgentWhy, SaysThatAGroupHasNoUsableMember) {
   EXPECT_THAT(testbed.why("ROUTE_TABLE", "192.168.0.0/16"), HasSubstr("no usable member: 10.0.0.2 on A: there is no such device"));
 }
 
-TEST_F(SwitchAgent, WhySaysWhatADeleteWaitsFor) {
+TEST_F(AgentScenarios, WhySaysWhatADeleteWaitsFor) {
   set_up(3);
   testbed.remove("NEXTHOP_GROUP_TABLE", "1");
   testbed.run_for(100ms);

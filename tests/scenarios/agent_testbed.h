@@ -67,7 +67,7 @@ class AgentTestbed {
   SimDataPlane plane;
   JournalOptions journal_options;
   Runtime runtime;
-  Agent agent;
+  SwitchAgent agent;
   Lines rejects;
 
  private:

@@ -45,7 +45,7 @@ class RestartTestbed {
     if (!journal_file.empty()) runtime_options.observer = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
     options.mode = Programmer::Mode::Inline;
-    agent = std::make_unique<Agent>(*runtime, plane, std::move(options));
+    agent = std::make_unique<SwitchAgent>(*runtime, plane, std::move(options));
     ASSERT_TRUE(agent->start().ok());
   }
   void stop() {
@@ -103,7 +103,7 @@ class RestartTestbed {
   SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
   std::string journal_file;  // Empty: none.
   std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
+  std::unique_ptr<SwitchAgent> agent;
 };
 
 TEST(Restart, OnUnchangedTablesChangesNothing) {

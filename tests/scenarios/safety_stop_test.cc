@@ -49,7 +49,7 @@ class SafetyStopAtAStart : public testing::Test {
     runtime_options.reactor = &world.reactor();
     if (!journal_file.empty()) runtime_options.observer = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
-    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .safety = safety});
+    agent = std::make_unique<SwitchAgent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .safety = safety});
     agent->safety().on_event([this](Event event, const SafetyStop::Held& held) {
       events.push_back(event);
       newest = held;
@@ -68,7 +68,7 @@ class SafetyStopAtAStart : public testing::Test {
   sim::World world{1};
   SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
   std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
+  std::unique_ptr<SwitchAgent> agent;
   std::vector<Event> events;
   SafetyStop::Held newest;
 };
@@ -153,8 +153,8 @@ TEST_F(SafetyStopAtAStart, ARecordedDayWithAStopReplays) {
   ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
   {
     Runtime again((*opened)->runtime_options());
-    Agent lived_again(again, (*opened)->plane(),
-                      {.mode = Programmer::Mode::Inline, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
+    SwitchAgent lived_again(again, (*opened)->plane(),
+                            {.mode = Programmer::Mode::Inline, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
     ASSERT_TRUE(lived_again.start().ok());
     const replay::ReplayReport report = (*opened)->run(again);
     EXPECT_TRUE(report.same) << report.expected << " but " << report.came;

@@ -29,8 +29,8 @@ class SwitchTest : public testing::Test {
     options.reactor = &world.reactor();
     runtime = std::make_unique<Runtime>(std::move(options));
     runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<Agent>(*runtime, late,
-                                    SwitchAgentOptions{.mode = Programmer::Mode::Inline, .hold = hold, .audit = {.period = 60s}});
+    agent = std::make_unique<SwitchAgent>(*runtime, late,
+                                          SwitchAgentOptions{.mode = Programmer::Mode::Inline, .hold = hold, .audit = {.period = 60s}});
     ASSERT_TRUE(agent->start().ok());
   }
   void stop() {
@@ -75,7 +75,7 @@ class SwitchTest : public testing::Test {
   SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
   LateEvents late{plane};
   std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Agent> agent;
+  std::unique_ptr<SwitchAgent> agent;
   Lines rejects;
 };
 

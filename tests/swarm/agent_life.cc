@@ -15,7 +15,7 @@ namespace rondo::swarm {
 struct AgentLife::Process {
   Process(Runtime& runtime, DataPlane& plane, switch_agent::AuditOptions audit)
       : agent(runtime, plane, {.mode = Programmer::Mode::Inline, .audit = audit}) {}
-  switch_agent::Agent agent;
+  switch_agent::SwitchAgent agent;
 };
 
 sim::WorldOptions AgentLife::drawn_world(std::uint64_t seed) {

@@ -183,7 +183,7 @@ class AgentLife final : public Life {
   void take_out_strange_ports();
   void raise_lag_ports();
 
-  const switch_agent::Agent* agent_ = nullptr;  // The one of the process that runs.
+  const switch_agent::SwitchAgent* agent_ = nullptr;  // The one of the process that runs.
   std::unique_ptr<sim::World> world_;
   Random random_;
   const Others others_;

@@ -120,7 +120,7 @@ struct FpmLife::Process {
   const Broken broken;
   const std::size_t routes_max;
   const Instant wait_until;
-  switch_agent::Agent agent;
+  switch_agent::SwitchAgent agent;
   std::unique_ptr<fpm::Server> server;
   std::vector<std::unique_ptr<RowTap>> taps;
   TimerSource timer;

@@ -31,8 +31,8 @@ namespace rondo::swarm {
 namespace {
 
 namespace fs = std::filesystem;
-using switch_agent::Agent;
 using switch_agent::AgentTestbed;
+using switch_agent::SwitchAgent;
 using testing::HasSubstr;
 
 constexpr std::uint64_t kLives = plain_or_sanitized(300, 100);
@@ -71,7 +71,7 @@ class ReplayOfAgent : public testing::Test {
   static replay::ReplayReport replay(replay::Replay& replay) {
     replay.grant_tables();
     Runtime runtime(replay.runtime_options());
-    Agent agent(runtime, replay.plane(), {.answers = &replay.answers(), .restart = &replay.restart()});
+    SwitchAgent agent(runtime, replay.plane(), {.answers = &replay.answers(), .restart = &replay.restart()});
     EXPECT_TRUE(agent.start().ok());
     return replay.run(runtime);
   }
@@ -294,7 +294,7 @@ TEST_F(ReplayOfAgent, ARestartThatWaitedForTheStoreComesOutTheSame) {
       return std::make_unique<SlowStore>(scheduler, [&world, until] { return world.clock().now() < until; });
     };
     Runtime runtime(std::move(options));
-    Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
+    SwitchAgent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
     ASSERT_TRUE(agent.start().ok());
     world.run_for(runtime.scheduler(), 1500ms);
     EXPECT_EQ(plane.route_count(), 1U) << "a change waits";
@@ -467,7 +467,7 @@ TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
   EXPECT_EQ(replay.note("agent.retry_quota"), "0");
   EXPECT_EQ(replay.restart().found(), 0U);
   Runtime runtime(replay.runtime_options());
-  Agent agent(runtime, replay.plane(), {.retry_quota = 1, .answers = &replay.answers()});
+  SwitchAgent agent(runtime, replay.plane(), {.retry_quota = 1, .answers = &replay.answers()});
   EXPECT_TRUE(agent.start().ok());
   const replay::ReplayReport report = replay.run(runtime);
   EXPECT_FALSE(report.same);
@@ -507,7 +507,7 @@ TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
   Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(files);
   ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
   Runtime runtime((*opened)->runtime_options());
-  Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
+  SwitchAgent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
   EXPECT_TRUE(agent.start().ok());
   const replay::ReplayReport report = (*opened)->run(runtime);
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;

@@ -27,7 +27,7 @@ struct Running {
     EXPECT_TRUE(agent.start().ok());
   }
   Runtime runtime;
-  Agent agent;
+  SwitchAgent agent;
 };
 
 class AgentOnLinux : public ::testing::Test {

@@ -48,7 +48,7 @@ struct Neighbour {
 
   std::unique_ptr<DataPlane> plane;
   Runtime runtime;
-  Agent agent;
+  SwitchAgent agent;
   std::string name;
   std::string net;
 };

@@ -113,7 +113,7 @@ class RecordedDaemon {
   Log log_{clock_};  // What the handler "log" writes is not repeated.
   std::unique_ptr<managers::Managers> managers_;
   Runtime runtime_;
-  std::optional<switch_agent::Agent> agent_;
+  std::optional<switch_agent::SwitchAgent> agent_;
 #ifdef RONDO_WITH_JOBS
   std::optional<RecordedJobs> jobs_;
 #endif

@@ -78,7 +78,7 @@ void send(Reply reply, const std::shared_ptr<Answer>& answer) {
 }
 
 /// Rows of the audited tables that stay out because of other programs, also those that an earlier audit or their own order found.
-std::size_t held_by_others(const switch_agent::Agent& agent, const Audit::Report& report) {
+std::size_t held_by_others(const switch_agent::SwitchAgent& agent, const Audit::Report& report) {
   std::size_t rows = 0;
   for (const switch_agent::AuditResult& one : report.results) {
     if (one.kind == ObjectKind::Route) rows += agent.routes().held_by_others().routes;
@@ -117,7 +117,7 @@ void answer_report(const CommandContext& context, Reply reply, std::vector<Drift
 }
 
 /// Differences of the devices that rows of 'table' ask for, or of all devices if 'table' is empty.
-std::vector<Drift> device_differences(const switch_agent::Agent& agent, const std::string& table) {
+std::vector<Drift> device_differences(const switch_agent::SwitchAgent& agent, const std::string& table) {
   std::vector<Drift> found = agent.device_differences();
   if (!table.empty()) std::erase_if(found, [&table](const Drift& one) { return one.table != table; });
   return found;

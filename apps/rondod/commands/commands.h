@@ -33,7 +33,7 @@ namespace rondo::daemon {
 /// The objects that the commands read. All must outlive the context; 'simulated' is null with a real kernel.
 struct CommandContext {
   Runtime& runtime;
-  const switch_agent::Agent* agent;  // Null without a data plane, as the next three.
+  const switch_agent::SwitchAgent* agent;  // Null without a data plane, as the next three.
   switch_agent::SafetyStop* safety;
   DataPlane* plane;
   SimDataPlane* simulated = nullptr;

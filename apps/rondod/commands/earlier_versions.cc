@@ -18,7 +18,7 @@ constexpr Duration kBetweenLooks = 2s;
 constexpr int kPauseFactor = 20;
 }  // namespace
 
-EarlierVersions::EarlierVersions(Runtime& runtime, const switch_agent::Agent* agent)
+EarlierVersions::EarlierVersions(Runtime& runtime, const switch_agent::SwitchAgent* agent)
     : Source("earlier versions", switch_agent::kAdmin),
       runtime_(runtime),
       agent_(agent),

@@ -30,7 +30,7 @@ class EarlierVersions final : public Source {
   using Done = std::function<void(const std::vector<Count>& counts)>;
 
   /// Adds itself to the scheduler of 'runtime'. 'agent' is null without a data plane; then there are none. Both must outlive it.
-  EarlierVersions(Runtime& runtime, const switch_agent::Agent* agent);
+  EarlierVersions(Runtime& runtime, const switch_agent::SwitchAgent* agent);
   /// Rows whose Set has waited for facts for longer than a moment meanwhile, as the last look found them, by table. A look follows a few
   /// seconds after another.
   struct Outdated {
@@ -53,7 +53,7 @@ class EarlierVersions final : public Source {
   bool is_earlier(const std::string& table, const std::string& key) const;
 
   Runtime& runtime_;
-  const switch_agent::Agent* const agent_;
+  const switch_agent::SwitchAgent* const agent_;
   std::vector<Done> asked_;      // They get the next count.
   std::vector<Done> answering_;  // They get the count that is under way.
   std::vector<Count> counts_;    // One for each table with rows that wait or were rejected.

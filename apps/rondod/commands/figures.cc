@@ -20,7 +20,7 @@ using commands::microseconds;
 using commands::sentence;
 using commands::text;
 
-json::object agent_json(const switch_agent::Agent& agent) {
+json::object agent_json(const switch_agent::SwitchAgent& agent) {
   const switch_agent::Routes::Counts routes = agent.routes().counts();
   const switch_agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
   return json::object{{"routes", routes.routes},

@@ -19,7 +19,7 @@ constexpr Duration kAdoptLook = 20ms;
 constexpr std::size_t kCounted = 2048;
 }  // namespace
 
-FpmFeed::FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log)
+FpmFeed::FpmFeed(Runtime& runtime, switch_agent::SwitchAgent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log)
     : runtime_(runtime), agent_(agent), choice_(choice), redis_(redis), log_(log), adopt_timer_("fpm adoption", Priority{8}, [this] {
         adopt();
       }) {}
@@ -29,8 +29,8 @@ FpmFeed::~FpmFeed() {
   redis_.on_loss({});
 }
 
-Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
-                                               Log& log) {
+Result<std::unique_ptr<FpmFeed>> FpmFeed::open(Runtime& runtime, switch_agent::SwitchAgent& agent, const FpmChoice& choice,
+                                               RedisWatch& redis, Log& log) {
   std::unique_ptr<FpmFeed> feed{new FpmFeed(runtime, agent, choice, redis, log)};
   if (!choice.users.empty()) feed->find_users();
   feed->wait_until_ = runtime.clock().now() + std::chrono::seconds{choice.wait_s};

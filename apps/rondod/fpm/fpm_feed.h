@@ -24,8 +24,8 @@ class FpmFeed {
   ~FpmFeed();
   /// Adopts FPM's rows in the tables, and then listens. Both wait until the store of the tables can be read, and until no other process may
   /// write the rows. The others must outlive the feed.
-  static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis,
-                                               Log& log);
+  static Result<std::unique_ptr<FpmFeed>> open(Runtime& runtime, switch_agent::SwitchAgent& agent, const FpmChoice& choice,
+                                               RedisWatch& redis, Log& log);
 
   /// True if the row belongs to the FPM server, or stands where zebra has a route.
   RowClaim claim_of(std::string_view table, std::string_view key) const;
@@ -42,7 +42,7 @@ class FpmFeed {
   static constexpr std::string_view kHeld = "routes that zebra did not send again";
 
  private:
-  FpmFeed(Runtime& runtime, switch_agent::Agent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log);
+  FpmFeed(Runtime& runtime, switch_agent::SwitchAgent& agent, const FpmChoice& choice, RedisWatch& redis, Log& log);
   void find_users();
   Status may_connect(int connection) const;
   fpm::ServerOptions options(const Store& store);
@@ -53,7 +53,7 @@ class FpmFeed {
   void report(const fpm::Event& event);
 
   Runtime& runtime_;
-  switch_agent::Agent& agent_;
+  switch_agent::SwitchAgent& agent_;
   const FpmChoice choice_;
   std::set<std::uint32_t> users_;  // Who may connect; empty: all.
   RedisWatch& redis_;

@@ -11,7 +11,7 @@ namespace rondo::daemon {
 namespace {
 
 /// True if every row of ports, interfaces and neighbours that the tables had at the start has been handled.
-bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent) {
+bool is_settled(const Runtime& runtime, const switch_agent::SwitchAgent& agent) {
   if (!agent.has_restarted()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();
   return std::ranges::all_of(consumers, [](const ConsumerStats& consumer) {
@@ -22,7 +22,7 @@ bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent) {
 
 }  // namespace
 
-Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
+Result<std::unique_ptr<NeighborFeed>> NeighborFeed::open(Runtime& runtime, switch_agent::SwitchAgent& agent, DataPlane& plane,
                                                          const RedisWatch& redis) {
   std::unique_ptr<NeighborFeed> feed{new NeighborFeed(runtime, agent, plane)};
   auto neighbors = managers::LearnedNeighbors::open(

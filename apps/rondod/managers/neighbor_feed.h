@@ -17,7 +17,7 @@ namespace rondo::daemon {
 class NeighborFeed {
  public:
   /// All must outlive it, but for the runtime's turns. Create it before the runtime runs.
-  static Result<std::unique_ptr<NeighborFeed>> open(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane,
+  static Result<std::unique_ptr<NeighborFeed>> open(Runtime& runtime, switch_agent::SwitchAgent& agent, DataPlane& plane,
                                                     const RedisWatch& redis);
   ~NeighborFeed() { agent_.explain_unresolved({}); }
   NeighborFeed(const NeighborFeed&) = delete;
@@ -29,9 +29,9 @@ class NeighborFeed {
   boost::json::object figures() const;
 
  private:
-  NeighborFeed(Runtime& runtime, switch_agent::Agent& agent, DataPlane& plane) : runtime_(runtime), agent_(agent), plane_(plane) {}
+  NeighborFeed(Runtime& runtime, switch_agent::SwitchAgent& agent, DataPlane& plane) : runtime_(runtime), agent_(agent), plane_(plane) {}
   Runtime& runtime_;
-  switch_agent::Agent& agent_;
+  switch_agent::SwitchAgent& agent_;
   DataPlane& plane_;
   std::unique_ptr<managers::LearnedNeighbors> neighbors_;
   std::unique_ptr<NeighborWatch> watch_;

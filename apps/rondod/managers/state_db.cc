@@ -24,7 +24,7 @@ std::optional<managers::PortState> state_of(const switch_agent::Ports& ports, st
 }
 
 /// True if every row of ports and interfaces that APPL_DB and CONFIG_DB had at the start has been handled.
-bool is_settled(const Runtime& runtime, const switch_agent::Agent& agent, const managers::Managers& managers) {
+bool is_settled(const Runtime& runtime, const switch_agent::SwitchAgent& agent, const managers::Managers& managers) {
   if (!agent.has_restarted() || !managers.has_read_config()) return false;
   const std::vector<ConsumerStats> consumers = runtime.consumers();
   return std::ranges::all_of(consumers, [](const ConsumerStats& consumer) {
@@ -47,7 +47,7 @@ managers::ManagersOptions managers_options(const RedisWatch& redis, switch_agent
               }};
 }
 
-Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::Agent& agent,
+Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::SwitchAgent& agent,
                                                const managers::Managers& managers, RedisWatch& redis) {
   if (choice.state_db.empty()) return std::unique_ptr<StateDb>{};
   std::unique_ptr<StateDb> state{new StateDb};
@@ -83,7 +83,7 @@ Result<std::unique_ptr<StateDb>> StateDb::open(const ManagersChoice& choice, Run
   return state;
 }
 
-Status StateDb::start(Runtime& runtime, DataPlane& plane, switch_agent::Agent& agent) {
+Status StateDb::start(Runtime& runtime, DataPlane& plane, switch_agent::SwitchAgent& agent) {
   auto watch = plane.watch_fdb(runtime.scheduler(), switch_agent::kKernelEvents, [this](const FdbEvent& event) { fdb_.fdb_event(event); });
   if (!watch) return watch.error();
   fdb_watch_ = std::move(*watch);

@@ -26,13 +26,13 @@ class StateDb {
  public:
   /// 'managers', 'redis', 'agent' and 'runtime' must outlive it. Null if the
   /// configuration names no STATE_DB. Does not wait for the server.
-  static Result<std::unique_ptr<StateDb>> open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::Agent& agent,
+  static Result<std::unique_ptr<StateDb>> open(const ManagersChoice& choice, Runtime& runtime, const switch_agent::SwitchAgent& agent,
                                                const managers::Managers& managers, RedisWatch& redis);
 
   /// Answers requests on the channel RESTARTCHECK with 'answer', which is called until this object ends.
   Status answer_restart_checks(managers::RestartChannel::Answer answer);
   /// Begins to follow what bridges learn, and takes requests on the channel FLUSHFDBREQUEST. 'agent' must outlive it.
-  Status start(Runtime& runtime, DataPlane& plane, switch_agent::Agent& agent);
+  Status start(Runtime& runtime, DataPlane& plane, switch_agent::SwitchAgent& agent);
   /// Called before the agent handles the event.
   void link_event(const LinkEvent& event) {
     fdb_.link_event(event);

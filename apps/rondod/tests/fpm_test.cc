@@ -206,7 +206,7 @@ TEST(FpmAtTheLimit, ARouteWithoutRoomWaitsAndIsMendedWhenThereIsRoom) {
   SimDataPlane plane;
   plane.add_port("swp1");
   Runtime runtime{RuntimeOptions{}};
-  switch_agent::Agent agent{runtime, plane, {}};
+  switch_agent::SwitchAgent agent{runtime, plane, {}};
   ASSERT_TRUE(agent.start().ok());
   EXPECT_TRUE(runtime.table("PORT_TABLE").set("swp1", {{"admin_status", "up"}}).ok());
   EXPECT_TRUE(runtime.table("INTF_TABLE").set("swp1", {}).ok());

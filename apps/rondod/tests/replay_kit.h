@@ -24,7 +24,7 @@ inline replay::ReplayReport replay_day(const std::string& day) {
   options.answers = &(*opened)->answers();
   options.restart = &(*opened)->restart();
   Runtime runtime((*opened)->runtime_options());
-  switch_agent::Agent agent(runtime, (*opened)->plane(), options);
+  switch_agent::SwitchAgent agent(runtime, (*opened)->plane(), options);
   EXPECT_TRUE(agent.start().ok());
   return (*opened)->run(runtime);
 }

@@ -80,9 +80,9 @@ class Service {
   Log& log() noexcept;
 
  private:
-  class Parts;
-  explicit Service(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  class Impl;
+  explicit Service(std::unique_ptr<Impl> parts);
+  std::unique_ptr<Impl> impl_;
 };
 
 /// Service::open() and run().

@@ -246,14 +246,14 @@ class Jobs {
  private:
   friend class JobsView;
   friend class RemoteRuns;
-  struct Parts;
+  struct Impl;
   struct JobSource;
   struct ParameterChecks;
   Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source);
   bool repeat(std::string_view call);
   void put_one(JobEdit edit, Done<StoredJob> done);
   void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo::jobs

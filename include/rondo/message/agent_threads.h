@@ -55,8 +55,8 @@ class AgentThreads {
   std::size_t size() const;
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -102,12 +102,12 @@ class AgentGroup {
   friend class Agent;
   friend class Agents;
   friend class message::OrchMailbox;
-  struct Parts;
+  struct Impl;
   explicit AgentGroup(Agents& agents);
   ~AgentGroup();
   void adopt(std::unique_ptr<Agent> agent);
   Agents& agents_;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 class Agents {
@@ -159,18 +159,18 @@ class Agents {
   std::vector<MessageFigures> figures_of_queues() const;
   AgentsFigures figures() const noexcept;
 
-  struct Core;
+  struct Impl;
 
  private:
   friend class Agent;
   friend class AgentThreads;
   friend class AgentGroup;
   friend class message::OrchMailbox;
-  explicit Agents(std::unique_ptr<Core> core);
+  explicit Agents(std::unique_ptr<Impl> core);
   Result<GroupId> add_group(const std::function<Status(AgentGroup&)>& make);
   Result<GroupId> try_to_add(const std::function<Status(AgentGroup&)>& make);
   std::shared_ptr<message::TopicCore> topic_core(std::string_view name, const message::MessageType& type);
-  std::unique_ptr<Core> core_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

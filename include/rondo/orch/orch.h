@@ -235,8 +235,8 @@ class Orch {
   Runtime& runtime_;
   std::string name_;
   Priority priority_;
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -64,8 +64,8 @@ class PriorityWorkers {
 
  private:
   static void check(const Orch& orch, Priority priority);
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -313,9 +313,9 @@ class Runtime {
   friend class Consumer;
   friend class RuntimeView;
   friend class Worker;
-  struct Parts;
-  explicit Runtime(std::unique_ptr<Parts> parts);
-  static Result<std::unique_ptr<Parts>> make_parts(RuntimeOptions options);
+  struct Impl;
+  explicit Runtime(std::unique_ptr<Impl> parts);
+  static Result<std::unique_ptr<Impl>> make_parts(RuntimeOptions options);
   [[noreturn]] static void cannot_add(const Status& why);
   /// Calls 'make' and keeps the Orch, or returns the first error that its constructor met.
   Status add_made(const std::function<std::unique_ptr<Orch>()>& make);
@@ -334,7 +334,7 @@ class Runtime {
   /// answer in time is left out and added to 'busy'.
   template <class Answer>
   std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question, BusyWorkers* busy = nullptr) const;
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -113,8 +113,8 @@ class Worker {
   bool consumes(std::string_view table) const;
   /// Called when the home runtime ends: stops the worker and drops its reference to the home runtime.
   void leave_home();
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -149,11 +149,11 @@ class World {
   std::uint64_t hash() const noexcept;
 
  private:
-  struct Inside;
+  struct Impl;
   bool step(Scheduler& scheduler, Instant end);
   template <class Done>
   std::uint64_t run(Instant end, const Done& done);
-  Inside& inside() noexcept;
+  Impl& inside() noexcept;
 
   Random random_;
   SimClock clock_;
@@ -161,7 +161,7 @@ class World {
   Duration turn_cost_ = 1us;
   std::uint64_t turns_ = 0;
   std::unique_ptr<WorldOptions> options_;
-  std::unique_ptr<Inside> inside_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo::sim

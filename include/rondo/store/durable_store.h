@@ -120,9 +120,9 @@ class DurableStore final : public Store {
   const DurableStoreStats& stats() const noexcept;
 
  private:
-  struct Parts;
-  explicit DurableStore(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  explicit DurableStore(std::unique_ptr<Impl> parts);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

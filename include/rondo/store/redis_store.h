@@ -156,8 +156,8 @@ class RedisStore final : public Store {
   void set_passwords(const std::string& password, const std::string& sentinel_password);
 
  private:
-  struct Parts;
-  std::unique_ptr<Parts> parts_;
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

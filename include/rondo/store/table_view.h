@@ -86,8 +86,8 @@ class TableView {
   bool is_applying() const noexcept;
 
  private:
-  class Parts;
-  std::shared_ptr<Parts> parts_;
+  class Impl;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -113,9 +113,9 @@ class ZmqClient {
 
  private:
   friend class ZmqTable;
-  class Parts;
-  explicit ZmqClient(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  class Impl;
+  explicit ZmqClient(std::unique_ptr<Impl> parts);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -152,9 +152,9 @@ class ZmqServer {
   bool is_paused() const noexcept;
 
  private:
-  class Parts;
-  explicit ZmqServer(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  class Impl;
+  explicit ZmqServer(std::unique_ptr<Impl> parts);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

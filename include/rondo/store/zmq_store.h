@@ -103,9 +103,9 @@ class ZmqStore final : public Store {
   Status finish() override;
 
  private:
-  class Parts;
-  explicit ZmqStore(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  class Impl;
+  explicit ZmqStore(std::unique_ptr<Impl> parts);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -50,10 +50,10 @@ class Switch {
   std::size_t operations_in_flight() const noexcept;
 
  private:
-  class Parts;
+  class Impl;
   class Tie;
   Tie* tie_ = nullptr;  // The runtime owns it.
-  std::unique_ptr<Parts> parts_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace rondo

@@ -1,17 +1,18 @@
-// parts.h: checks of parameters before a job is stored. The question goes to one worker as an order, and the answer comes as an event.
+// workers_impl.h: checks of parameters before a job is stored. The question goes to one worker as an order, and the answer comes as an
+// event.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "commands/answers.h"
 #include "jobs/workers/limits.h"
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 
 namespace rondo::jobs {
 
 namespace json = boost::json;
 
-void Workers::Parts::check(const std::string& command, const Job& job, std::function<void(const Status& checked)> done) {
+void Workers::Impl::check(const std::string& command, const Job& job, std::function<void(const Status& checked)> done) {
   Status why{StatusCode::Unavailable, "no worker offers command " + command};
   for (auto& [name, worker] : workers) {
     if (!worker.orders || !worker.offers.contains(command)) continue;
@@ -29,7 +30,7 @@ void Workers::Parts::check(const std::string& command, const Job& job, std::func
   done(why);
 }
 
-Status Workers::Parts::may_check(const std::string& name, const WorkerEntry& worker) const {
+Status Workers::Impl::may_check(const std::string& name, const WorkerEntry& worker) const {
   const std::string of = "worker '" + name + "' ";
   if (worker.is_silent) return {StatusCode::Unavailable, of + "does not report"};
   if (worker.ignores_checks)
@@ -39,12 +40,12 @@ Status Workers::Parts::may_check(const std::string& name, const WorkerEntry& wor
   return {StatusCode::ResourceExhausted, of + "has " + std::to_string(unanswered) + " other checks to answer"};
 }
 
-void Workers::Parts::end_check(std::int64_t request, const Status& checked) {
+void Workers::Impl::end_check(std::int64_t request, const Status& checked) {
   auto ended = checks.extract(request);
   if (!ended.empty()) ended.mapped().done(checked);  // It may begin another check.
 }
 
-void Workers::Parts::leave_checks(const std::string& worker) {
+void Workers::Impl::leave_checks(const std::string& worker) {
   std::vector<std::int64_t> left;
   for (const auto& [request, check] : checks) {
     if (check.worker == worker) left.push_back(request);
@@ -52,7 +53,7 @@ void Workers::Parts::leave_checks(const std::string& worker) {
   for (const std::int64_t request : left) end_check(request, {StatusCode::Unavailable, "worker '" + worker + "' has left"});
 }
 
-void Workers::Parts::watch_checks(Instant now) {
+void Workers::Impl::watch_checks(Instant now) {
   std::vector<std::pair<std::int64_t, std::string>> late;
   for (const auto& [request, check] : checks) {
     if (check.until <= now) late.emplace_back(request, check.worker);

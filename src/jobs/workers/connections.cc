@@ -1,4 +1,4 @@
-// parts.h: workers come, go, and come back.
+// workers_impl.h: workers come, go, and come back.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 #include "commands/answers.h"
 #include "jobs/workers/limits.h"
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
@@ -116,7 +116,7 @@ Result<Claims> claims_of(const Arguments& arguments) {
 
 }  // namespace
 
-Workers::Parts::Parts(Runtime& of_runtime, Jobs& of_jobs, const WorkersOptions& of_options)
+Workers::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, const WorkersOptions& of_options)
     : runtime(of_runtime),
       jobs(of_jobs),
       options(of_options),
@@ -129,7 +129,7 @@ Workers::Parts::Parts(Runtime& of_runtime, Jobs& of_jobs, const WorkersOptions& 
   timer.arm_every(kTick, runtime.scheduler().now() + kTick);
 }
 
-Workers::Parts::~Parts() {
+Workers::Impl::~Impl() {
   for (auto& [id, run] : runs) {
     if (run.open) run.open->leave();
   }
@@ -142,7 +142,7 @@ Workers::Parts::~Parts() {
   for (const std::string& command : offered) jobs.remove_handler("command/" + command);
 }
 
-void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
+void Workers::Impl::connect(const Arguments& arguments, Reply reply) {
   const std::string name = arguments.text("worker");
   if (!is_name(name))
     return reply.fail({StatusCode::InvalidArgument, "a worker's name has 1 to 100 letters, digits and characters of ._-"});
@@ -179,7 +179,7 @@ void Workers::Parts::connect(const Arguments& arguments, Reply reply) {
   if (!is_settled) check_again();
 }
 
-Status Workers::Parts::take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments) {
+Status Workers::Impl::take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments) {
   const Result<Claims> claims = claims_of(arguments);
   if (!claims) return claims.error();
   const auto of_worker = std::ranges::count_if(runs, [&](const auto& entry) { return entry.second.worker == name; });
@@ -208,12 +208,12 @@ Status Workers::Parts::take_claims(const std::string& name, WorkerEntry& worker,
   return {};
 }
 
-bool Workers::Parts::is_taken(std::int64_t run, std::uint32_t attempt) const {
+bool Workers::Impl::is_taken(std::int64_t run, std::uint32_t attempt) const {
   const JobRun* const known = remote.find(run);
   return known != nullptr && attempt < known->attempt;
 }
 
-bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed) {
+bool Workers::Impl::claim(const std::string& name, WorkerEntry& worker, std::int64_t run, const Claim& claimed) {
   const auto refuse = [&](std::string_view why) {
     send_stop(name, run, why);
     return false;
@@ -256,7 +256,7 @@ bool Workers::Parts::claim(const std::string& name, WorkerEntry& worker, std::in
   return true;
 }
 
-void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed) {
+void Workers::Impl::settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed) {
   const std::set<std::int64_t> before = worker.runs;
   for (const std::int64_t run : before) {
     if (claimed.contains(run)) continue;
@@ -271,12 +271,12 @@ void Workers::Parts::settle_unclaimed(const std::string& name, WorkerEntry& work
   }
 }
 
-void Workers::Parts::gone(const std::string& name, const std::string& session) {
+void Workers::Impl::gone(const std::string& name, const std::string& session) {
   const auto found = workers.find(name);
   if (found != workers.end() && found->second.session == session) disconnect(name, found->second);
 }
 
-void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
+void Workers::Impl::disconnect(const std::string& name, WorkerEntry& worker) {
   worker.orders.reset();
   worker.session.clear();
   worker.claimed.clear();
@@ -293,7 +293,7 @@ void Workers::Parts::disconnect(const std::string& name, WorkerEntry& worker) {
   find_room();
 }
 
-void Workers::Parts::withdraw(const std::map<std::string, std::uint64_t>& offers) {
+void Workers::Impl::withdraw(const std::map<std::string, std::uint64_t>& offers) {
   std::vector<std::string> ended;
   for (const auto& [command, places] : offers) {
     if (is_offered(command)) continue;
@@ -302,11 +302,11 @@ void Workers::Parts::withdraw(const std::map<std::string, std::uint64_t>& offers
   for (const std::string& command : ended) jobs.remove_handler("command/" + command);
 }
 
-bool Workers::Parts::has_claims(std::string_view command) const {
+bool Workers::Impl::has_claims(std::string_view command) const {
   return std::ranges::any_of(runs, [command](const auto& run) { return !run.second.open && run.second.command == command; });
 }
 
-void Workers::Parts::withdraw_lent() {
+void Workers::Impl::withdraw_lent() {
   std::vector<std::string> ended;
   std::erase_if(lent, [&](const std::string& command) {
     if (is_offered(command)) return true;
@@ -316,7 +316,7 @@ void Workers::Parts::withdraw_lent() {
   for (const std::string& command : ended) jobs.remove_handler("command/" + command);
 }
 
-Status Workers::Parts::change_offers(WorkerEntry& worker, const Arguments& arguments) {
+Status Workers::Impl::change_offers(WorkerEntry& worker, const Arguments& arguments) {
   Result<Offer> offer = offer_of(arguments);
   if (!offer) return offer.error();
   const std::map<std::string, std::uint64_t> before = std::exchange(worker.offers, offer->commands);
@@ -331,13 +331,13 @@ Status Workers::Parts::change_offers(WorkerEntry& worker, const Arguments& argum
   return {};
 }
 
-bool Workers::Parts::is_offered(std::string_view command) const {
+bool Workers::Impl::is_offered(std::string_view command) const {
   return std::ranges::any_of(workers, [command](const auto& entry) {
     return entry.second.orders.has_value() && entry.second.offers.contains(std::string{command});
   });
 }
 
-void Workers::Parts::tick() {
+void Workers::Impl::tick() {
   const Instant now = runtime.scheduler().now();
   std::vector<std::string> away;
   for (auto& [name, worker] : workers) {
@@ -371,7 +371,7 @@ void Workers::Parts::tick() {
   find_room();
 }
 
-void Workers::Parts::end_ignored_orders(Instant now) {
+void Workers::Impl::end_ignored_orders(Instant now) {
   std::vector<std::int64_t> ignored;
   for (const auto& [id, run] : runs) {
     if (!run.open || !run.sent || run.begun || now - *run.sent < options.away) continue;
@@ -388,7 +388,7 @@ void Workers::Parts::end_ignored_orders(Instant now) {
   }
 }
 
-std::string Workers::Parts::silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const {
+std::string Workers::Impl::silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const {
   const Duration silent = runtime.scheduler().now() - (worker.orders ? worker.heard : worker.left);
   const WallTime since = runtime.clock().wall_now() + -silent;
   const std::string then = run.is_stop_requested()             ? ", and the run ends"
@@ -401,7 +401,7 @@ std::string Workers::Parts::silence_of(const std::string& name, const WorkerEntr
          at_milliseconds(since + options.away + options.away) + then;
 }
 
-void Workers::Parts::show_silence(const std::string& name, WorkerEntry& worker) {
+void Workers::Impl::show_silence(const std::string& name, WorkerEntry& worker) {
   worker.is_silent = !worker.orders || runtime.scheduler().now() - worker.heard >= options.silent;
   for (const std::int64_t run : worker.runs) {
     const std::optional<AsyncRun>& open = runs.at(run).open;
@@ -409,7 +409,7 @@ void Workers::Parts::show_silence(const std::string& name, WorkerEntry& worker) 
   }
 }
 
-void Workers::Parts::give_up(const std::string& name) {
+void Workers::Impl::give_up(const std::string& name) {
   WorkerEntry& worker = workers.at(name);
   const std::string seconds = std::to_string(options.away / 1s);
   if (worker.orders) {  // It is connected, and hangs.

@@ -1,12 +1,12 @@
-// parts.h: the log of a run is kept by its workers. A reader's question goes to a worker as an order, and the answer comes as an event.
-// Each worker counts the bytes of the attempts that it had. So a reader stays with one worker, and hears from which one to go on.
+// workers_impl.h: the log of a run is kept by its workers. A reader's question goes to a worker as an order, and the answer comes as an
+// event. Each worker counts the bytes of the attempts that it had. So a reader stays with one worker, and hears from which one to go on.
 #include <algorithm>
 #include <utility>
 
 #include "commands/answers.h"
 #include "jobs/jobs_view.h"
 #include "jobs/workers/limits.h"
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
@@ -31,7 +31,7 @@ std::string end_of(const Result<JobRun>& run) {
 
 }  // namespace
 
-void Workers::Parts::read_log(const Arguments& arguments, Reply reply) {
+void Workers::Impl::read_log(const Arguments& arguments, Reply reply) {
   const std::int64_t run = arguments.integer("run", 0);
   const std::int64_t from = arguments.integer("from", 0);
   if (run < 1 || from < 0) return reply.fail({StatusCode::InvalidArgument, "run is at least 1, and from at least 0"});
@@ -55,7 +55,7 @@ void Workers::Parts::read_log(const Arguments& arguments, Reply reply) {
   choose_workers(request);
 }
 
-void Workers::Parts::choose_workers(std::int64_t request) {
+void Workers::Impl::choose_workers(std::int64_t request) {
   LogReader& reader = readers.at(request);
   ++reader.look;
   reader.worker.clear();
@@ -63,7 +63,7 @@ void Workers::Parts::choose_workers(std::int64_t request) {
   reader.is_held = false;
   reader.held_until = reader.until;
   const auto placed = runs.find(reader.run);
-  if (placed == runs.end()) return find_run(request, &Parts::choose_past);
+  if (placed == runs.end()) return find_run(request, &Impl::choose_past);
   // Its worker gets the order first: ask_held() follows.
   if (placed->second.open && !placed->second.is_recorded) return hold(request);
   reader.key = placed->second.key;
@@ -74,9 +74,9 @@ void Workers::Parts::choose_workers(std::int64_t request) {
   ask_next(request);
 }
 
-void Workers::Parts::find_run(std::int64_t request, void (Parts::*found)(std::int64_t request, const Result<JobRun>& run)) {
+void Workers::Impl::find_run(std::int64_t request, void (Impl::*found)(std::int64_t request, const Result<JobRun>& run)) {
   const LogReader& reader = readers.at(request);
-  jobs.find_run(reader.run, [weak = std::weak_ptr<Parts*>(self), request, look = reader.look, found](const Result<JobRun>& run) {
+  jobs.find_run(reader.run, [weak = std::weak_ptr<Impl*>(self), request, look = reader.look, found](const Result<JobRun>& run) {
     const auto parts = weak.lock();
     if (parts == nullptr) return;
     const auto asks = (*parts)->readers.find(request);
@@ -86,7 +86,7 @@ void Workers::Parts::find_run(std::int64_t request, void (Parts::*found)(std::in
   });
 }
 
-void Workers::Parts::choose_past(std::int64_t request, const Result<JobRun>& run) {
+void Workers::Impl::choose_past(std::int64_t request, const Result<JobRun>& run) {
   LogReader& reader = readers.at(request);
   // Without its row it is unknown whether a log is of this run, or of one of an earlier database.
   if (!run) {
@@ -116,7 +116,7 @@ void Workers::Parts::choose_past(std::int64_t request, const Result<JobRun>& run
   ask_next(request);
 }
 
-void Workers::Parts::ask_next(std::int64_t request) {
+void Workers::Impl::ask_next(std::int64_t request) {
   LogReader& reader = readers.at(request);
   const auto placed = runs.find(reader.run);
   while (!reader.others.empty()) {
@@ -152,20 +152,20 @@ void Workers::Parts::ask_next(std::int64_t request) {
                                                   (activity && !activity->text.empty() ? "; the run " + activity->text : "")});
 }
 
-void Workers::Parts::hold(std::int64_t request) {
+void Workers::Impl::hold(std::int64_t request) {
   LogReader& reader = readers.at(request);
   reader.worker.clear();
   reader.is_held = true;
   reader.held_until = runtime.scheduler().now() + options.log_held;
   // Its end may be on its way to the store, whose answers come in the order of the questions.
-  if (reader.waits && !runs.contains(reader.run)) find_run(request, &Parts::leave_if_ended);
+  if (reader.waits && !runs.contains(reader.run)) find_run(request, &Impl::leave_if_ended);
 }
 
-void Workers::Parts::leave_if_ended(std::int64_t request, const Result<JobRun>& run) {
+void Workers::Impl::leave_if_ended(std::int64_t request, const Result<JobRun>& run) {
   if (!end_of(run).empty()) choose_workers(request);
 }
 
-void Workers::Parts::ask_held(std::int64_t run) {
+void Workers::Impl::ask_held(std::int64_t run) {
   std::vector<std::int64_t> held;
   for (const auto& [request, reader] : readers) {
     if (reader.run == run && reader.worker.empty()) held.push_back(request);
@@ -173,7 +173,7 @@ void Workers::Parts::ask_held(std::int64_t run) {
   for (const std::int64_t request : held) choose_workers(request);
 }
 
-void Workers::Parts::leave_readers(const std::string& worker) {
+void Workers::Impl::leave_readers(const std::string& worker) {
   std::vector<std::int64_t> asked;
   for (const auto& [request, reader] : readers) {
     if (reader.worker == worker) asked.push_back(request);
@@ -181,7 +181,7 @@ void Workers::Parts::leave_readers(const std::string& worker) {
   for (const std::int64_t request : asked) ask_next(request);
 }
 
-void Workers::Parts::watch_readers() {
+void Workers::Impl::watch_readers() {
   const Instant now = runtime.scheduler().now();
   std::vector<std::int64_t> late;
   std::vector<std::int64_t> held;
@@ -211,12 +211,12 @@ void Workers::Parts::watch_readers() {
   }
 }
 
-bool Workers::Parts::was_removed(std::int64_t run) const {
+bool Workers::Impl::was_removed(std::int64_t run) const {
   const auto placed = runs.find(run);
   return placed != runs.end() && placed->second.open && !placed->second.open->is_open();
 }
 
-void Workers::Parts::leave_silent_worker(std::int64_t request) {
+void Workers::Impl::leave_silent_worker(std::int64_t request) {
   const auto found = readers.find(request);
   if (found == readers.end()) return;
   LogReader& reader = found->second;
@@ -232,19 +232,19 @@ void Workers::Parts::leave_silent_worker(std::int64_t request) {
   fail_reader(request, {StatusCode::DeadlineExceeded, "the worker did not answer: " + asked});
 }
 
-void Workers::Parts::answer_without_output(std::int64_t request, std::string_view why) {
+void Workers::Impl::answer_without_output(std::int64_t request, std::string_view why) {
   const LogReader& reader = readers.at(request);
   json::object answer{{"worker", reader.of}, {"from", reader.from}, {"next", reader.from}, {"ended", false}, {"data", ""}};
   if (!why.empty()) answer["activity"] = commands::sentence(why);
   finish_reader(request, std::move(answer));
 }
 
-void Workers::Parts::fail_reader(std::int64_t request, const Status& why) {
+void Workers::Impl::fail_reader(std::int64_t request, const Status& why) {
   Reply reply = std::move(readers.extract(request).mapped().reply);
   reply.fail(why);
 }
 
-void Workers::Parts::finish_reader(std::int64_t request, json::object answer) {
+void Workers::Impl::finish_reader(std::int64_t request, json::object answer) {
   LogReader reader = std::move(readers.extract(request).mapped());
   answer["run"] = reader.run;
   reader.reply.finish(answer);

@@ -1,4 +1,4 @@
-// parts.h: gives runs to workers, and ends them.
+// workers_impl.h: gives runs to workers, and ends them.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 #include "commands/answers.h"
 #include "jobs/workers/limits.h"
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/store/record.h"
 
@@ -43,7 +43,7 @@ std::string run_key(std::string_view job, WallTime scheduled) {
   return digits.data();
 }
 
-bool Workers::Parts::is_other_run(std::int64_t run, std::string_view key) const {
+bool Workers::Impl::is_other_run(std::int64_t run, std::string_view key) const {
   const JobRun* const known = remote.find(run);
   return !key.empty() && known != nullptr && run_key(known->job, known->scheduled) != key;
 }
@@ -52,7 +52,7 @@ std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const W
   return static_cast<std::size_t>(std::ranges::count_if(worker.runs, [&](std::int64_t run) { return !runs.at(run).has_ended; }));
 }
 
-void Workers::Parts::publish(const std::string& command) {
+void Workers::Impl::publish(const std::string& command) {
   const std::string handler = "command/" + command;
   remote.handle(handler,
                 {.basic = {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
@@ -65,17 +65,17 @@ void Workers::Parts::publish(const std::string& command) {
   jobs.has_room(handler);
 }
 
-bool Workers::Parts::is_claimed(std::int64_t run) const {
+bool Workers::Impl::is_claimed(std::int64_t run) const {
   const auto found = runs.find(run);
   return found != runs.end() && was_given(run, found->second.worker) && !is_other_run(run, found->second.key);
 }
 
-bool Workers::Parts::has_room(const std::string& command) const {
+bool Workers::Impl::has_room(const std::string& command) const {
   const Instant now = runtime.scheduler().now();
   return std::ranges::any_of(workers, [&](const auto& entry) { return can_take(runs, entry.second, command, now, options.silent); });
 }
 
-std::string Workers::Parts::held(std::int64_t run) const {
+std::string Workers::Impl::held(std::int64_t run) const {
   const Instant now = runtime.scheduler().now();
   const JobRun* const known = remote.find(run);
   const std::string worker = known == nullptr ? std::string{} : known->worker;
@@ -86,7 +86,7 @@ std::string Workers::Parts::held(std::int64_t run) const {
          calendar::format_rfc3339(WallTime::from_nanoseconds(until * kSecond));
 }
 
-void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
+void Workers::Impl::begin(const std::string& command, const AsyncRun& run) {
   if (const auto known = runs.find(run.run()); known != runs.end()) {
     const PlacedRun& placed = known->second;
     const bool is_old = placed.has_ended && placed.attempt < run.attempt();
@@ -113,7 +113,7 @@ void Workers::Parts::begin(const std::string& command, const AsyncRun& run) {
   give(best->first, best->second, command, run);
 }
 
-void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
+void Workers::Impl::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {
   ++stats.given;
   runs.emplace(run.run(), PlacedRun{.worker = name,
                                     .command = command,
@@ -131,35 +131,34 @@ void Workers::Parts::give(const std::string& name, WorkerEntry& worker, const st
   record_and_start(run.run());
 }
 
-void Workers::Parts::record_and_start(std::int64_t id) {
+void Workers::Impl::record_and_start(std::int64_t id) {
   const PlacedRun& placed = runs.at(id);
-  remote.note_worker(
-      id, placed.worker,
-      [weak = std::weak_ptr<Parts*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
-        const auto parts = weak.lock();
-        if (parts == nullptr || !recorded) return;  // record_again() tries again.
-        const auto found = (*parts)->runs.find(id);
-        if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
-        PlacedRun& run = found->second;
-        if (std::exchange(run.is_recorded, true) || !run.open) return;
-        (*parts)->send_start((*parts)->workers.at(name), run);
-        if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
-        (*parts)->ask_held(id);
-      });
+  remote.note_worker(id, placed.worker,
+                     [weak = std::weak_ptr<Impl*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
+                       const auto parts = weak.lock();
+                       if (parts == nullptr || !recorded) return;  // record_again() tries again.
+                       const auto found = (*parts)->runs.find(id);
+                       if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
+                       PlacedRun& run = found->second;
+                       if (std::exchange(run.is_recorded, true) || !run.open) return;
+                       (*parts)->send_start((*parts)->workers.at(name), run);
+                       if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
+                       (*parts)->ask_held(id);
+                     });
 }
 
-void Workers::Parts::record_again() {
+void Workers::Impl::record_again() {
   for (const auto& [id, run] : runs) {
     if (run.open && !run.is_recorded) record_and_start(id);
   }
 }
 
-bool Workers::Parts::was_given(std::int64_t run, const std::string& worker) const {
+bool Workers::Impl::was_given(std::int64_t run, const std::string& worker) const {
   const JobRun* const known = remote.find(run);
   return known != nullptr && (known->worker == worker || known->worker == kUnknownWorker);
 }
 
-void Workers::Parts::send_start(WorkerEntry& worker, PlacedRun& placed) {
+void Workers::Impl::send_start(WorkerEntry& worker, PlacedRun& placed) {
   const AsyncRun& run = *placed.open;
   run.begins_later("waits until worker " + placed.worker + " has begun it");
   if (!worker.orders) return;
@@ -175,7 +174,7 @@ void Workers::Parts::send_start(WorkerEntry& worker, PlacedRun& placed) {
   worker.orders->flush();
 }
 
-void Workers::Parts::send_stop(const std::string& name, std::int64_t run, std::string_view why) {
+void Workers::Impl::send_stop(const std::string& name, std::int64_t run, std::string_view why) {
   const auto worker = workers.find(name);
   // To a worker that is away it is sent when the worker comes back with the run.
   if (worker == workers.end() || !worker->second.orders) return;
@@ -183,17 +182,17 @@ void Workers::Parts::send_stop(const std::string& name, std::int64_t run, std::s
   worker->second.orders->flush();
 }
 
-void Workers::Parts::stop(const std::string& name, std::int64_t run) {
+void Workers::Impl::stop(const std::string& name, std::int64_t run) {
   if (const auto placed = runs.find(run); placed != runs.end()) placed->second.stopped = runtime.scheduler().now();
   send_stop(name, run, "the run was stopped");
 }
 
-void Workers::Parts::send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why) {
+void Workers::Impl::send_refused(WorkerEntry& worker, std::int64_t run, std::string_view why) {
   worker.orders->row(json::object{{"refused", json::object{{"run", run}, {"why", commands::sentence(why)}}}});
   worker.orders->flush();
 }
 
-void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
+void Workers::Impl::link(std::int64_t run, const AsyncRun& open) {
   ++stats.linked;
   PlacedRun& placed = runs.at(run);
   placed.open = open;
@@ -204,7 +203,7 @@ void Workers::Parts::link(std::int64_t run, const AsyncRun& open) {
   open.on_stop([this, name = placed.worker, run] { stop(name, run); });
 }
 
-void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
+void Workers::Impl::finish(std::int64_t run, const ReportedEnd& end) {
   const std::optional<AsyncRun> open = runs.at(run).open;
   remove(run);
   if (open && end.ended) open->ended_at(*end.ended);
@@ -212,7 +211,7 @@ void Workers::Parts::finish(std::int64_t run, const ReportedEnd& end) {
   find_room();
 }
 
-void Workers::Parts::remove(std::int64_t run) {
+void Workers::Impl::remove(std::int64_t run) {
   const auto found = runs.find(run);
   const auto worker = workers.find(found->second.worker);
   if (worker != workers.end()) {
@@ -222,7 +221,7 @@ void Workers::Parts::remove(std::int64_t run) {
   runs.erase(found);
 }
 
-void Workers::Parts::take_back(WorkerEntry& worker) {
+void Workers::Impl::take_back(WorkerEntry& worker) {
   const std::set<std::int64_t> of_worker = worker.runs;
   for (const std::int64_t run : of_worker) {
     const PlacedRun& placed = runs.at(run);
@@ -233,7 +232,7 @@ void Workers::Parts::take_back(WorkerEntry& worker) {
   }
 }
 
-std::set<std::string> Workers::Parts::offered_commands() const {
+std::set<std::string> Workers::Impl::offered_commands() const {
   std::set<std::string> offered;
   for (const auto& [name, worker] : workers) {
     if (!worker.orders) continue;
@@ -242,11 +241,11 @@ std::set<std::string> Workers::Parts::offered_commands() const {
   return offered;
 }
 
-void Workers::Parts::find_room() {
+void Workers::Impl::find_room() {
   for (const std::string& command : offered_commands()) jobs.has_room("command/" + command);
 }
 
-void Workers::Parts::check_again() {
+void Workers::Impl::check_again() {
   for (const std::string& command : offered_commands()) remote.check_again("command/" + command);
 }
 

@@ -1,5 +1,5 @@
-// parts.h: what workers report. A worker speaks only about runs that it was given, or that it claimed and that are of a command it offers;
-// everything else is refused and counted.
+// workers_impl.h: what workers report. A worker speaks only about runs that it was given, or that it claimed and that are of a command it
+// offers; everything else is refused and counted.
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -8,7 +8,7 @@
 
 #include "commands/answers.h"
 #include "jobs/workers/limits.h"
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 #include "rondo/admin/client.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
@@ -78,7 +78,7 @@ ReportedEnd end_of(const RowArgument& event, WallTime now) {
 
 }  // namespace
 
-void Workers::Parts::report(const Arguments& arguments, Reply reply) {
+void Workers::Impl::report(const Arguments& arguments, Reply reply) {
   const std::string session = arguments.text("session");
   const auto found =
       std::ranges::find_if(workers, [&](const auto& entry) { return entry.second.orders && entry.second.session == session; });
@@ -108,7 +108,7 @@ void Workers::Parts::report(const Arguments& arguments, Reply reply) {
   if (former) answer(*std::move(former));
 }
 
-void Workers::Parts::change_trouble(const std::string& name, std::string trouble) {
+void Workers::Impl::change_trouble(const std::string& name, std::string trouble) {
   const auto found = workers.find(name);
   if (found == workers.end()) return;
   found->second.trouble = std::move(trouble);
@@ -116,7 +116,7 @@ void Workers::Parts::change_trouble(const std::string& name, std::string trouble
   find_room();  // Of this worker again, or of another one for what was taken back.
 }
 
-bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event, HeldReport& of) {
+bool Workers::Impl::take_event(const std::string& name, WorkerEntry& worker, const RowArgument& event, HeldReport& of) {
   const std::optional<std::int64_t> id = number_of(event.key);
   if (!id) return false;
   if (event.table == "log") return take_log(name, event, *id);
@@ -152,7 +152,7 @@ bool Workers::Parts::take_event(const std::string& name, WorkerEntry& worker, co
   return true;
 }
 
-void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArgument& event, HeldReport& of) {
+void Workers::Impl::take_end(WorkerEntry& worker, std::int64_t id, const RowArgument& event, HeldReport& of) {
   PlacedRun& run = runs.at(id);
   const std::uint32_t attempt = run.attempt;
   ReportedEnd end = end_of(event, runtime.clock().wall_now());
@@ -172,16 +172,16 @@ void Workers::Parts::take_end(WorkerEntry& worker, std::int64_t id, const RowArg
   if (const auto kept = runs.find(id); !is_stored && kept != runs.end() && kept->second.end) of.unstored.insert(id);
 }
 
-bool Workers::Parts::waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of) {
+bool Workers::Impl::waits_for_store(std::int64_t run, std::uint32_t attempt, HeldReport& of) {
   const bool waits =
-      jobs.when_stored(run, attempt, [weak = std::weak_ptr<Parts*>(self), name = of.worker, report = of.number, run](const Status& why) {
+      jobs.when_stored(run, attempt, [weak = std::weak_ptr<Impl*>(self), name = of.worker, report = of.number, run](const Status& why) {
         if (const auto parts = weak.lock()) (*parts)->end_stored(name, report, run, why);
       });
   if (waits) of.waits.insert(run);
   return waits;
 }
 
-void Workers::Parts::end_stored(const std::string& name, std::int64_t report, std::int64_t run, const Status& why) {
+void Workers::Impl::end_stored(const std::string& name, std::int64_t report, std::int64_t run, const Status& why) {
   const auto worker = workers.find(name);
   if (worker == workers.end()) return;
   std::optional<HeldReport>& held = worker->second.held;
@@ -191,14 +191,14 @@ void Workers::Parts::end_stored(const std::string& name, std::int64_t report, st
   if (held->waits.empty()) answer(*std::exchange(held, std::nullopt));
 }
 
-void Workers::Parts::answer(HeldReport report) {
+void Workers::Impl::answer(HeldReport report) {
   report.unstored.merge(report.waits);
   json::object result{{"refused", report.refused}};
   if (!report.unstored.empty()) result["unstored"] = json::array(report.unstored.begin(), report.unstored.end());
   report.reply.finish(result);
 }
 
-void Workers::Parts::answer_late_reports(Instant now) {
+void Workers::Impl::answer_late_reports(Instant now) {
   std::vector<HeldReport> late;
   for (auto& [name, worker] : workers) {
     if (worker.held && (worker.held->until <= now || !worker.held->reply.wanted()))
@@ -207,7 +207,7 @@ void Workers::Parts::answer_late_reports(Instant now) {
   for (HeldReport& held : late) answer(std::move(held));
 }
 
-bool Workers::Parts::take_log(const std::string& name, const RowArgument& event, std::int64_t request) {
+bool Workers::Impl::take_log(const std::string& name, const RowArgument& event, std::int64_t request) {
   const auto found = readers.find(request);
   if (found == readers.end() || found->second.worker != name) return false;
   LogReader& reader = found->second;
@@ -247,7 +247,7 @@ bool Workers::Parts::take_log(const std::string& name, const RowArgument& event,
   return true;
 }
 
-bool Workers::Parts::take_checked(const std::string& name, WorkerEntry& worker, const RowArgument& event, std::int64_t request) {
+bool Workers::Impl::take_checked(const std::string& name, WorkerEntry& worker, const RowArgument& event, std::int64_t request) {
   worker.ignores_checks = false;  // Also if it answers late.
   const auto found = checks.find(request);
   if (found == checks.end() || found->second.worker != name) return false;
@@ -264,7 +264,7 @@ bool Workers::Parts::take_checked(const std::string& name, WorkerEntry& worker, 
   return true;
 }
 
-void Workers::Parts::list(Reply reply) const {
+void Workers::Impl::list(Reply reply) const {
   reply.expect_rows();
   const Instant now = runtime.scheduler().now();
   for (const auto& [name, worker] : workers) {

@@ -1,18 +1,18 @@
-// parts.h: what is the matter with the workers, for people.
+// workers_impl.h: what is the matter with the workers, for people.
 #include <algorithm>
 
 #include "jobs/named_few.h"
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 #include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
 
-std::string Workers::Parts::at_milliseconds(WallTime time) {
+std::string Workers::Impl::at_milliseconds(WallTime time) {
   constexpr std::int64_t kMillisecond = 1'000'000;
   return calendar::format_rfc3339(WallTime::from_nanoseconds(time.nanoseconds() / kMillisecond * kMillisecond));
 }
 
-std::string Workers::Parts::trouble_of(const std::string& name, const WorkerEntry& worker) const {
+std::string Workers::Impl::trouble_of(const std::string& name, const WorkerEntry& worker) const {
   const Duration silent = runtime.scheduler().now() - worker.heard;
   const Duration away = runtime.scheduler().now() - (worker.orders ? worker.heard : worker.left);
   const std::string since = at_milliseconds(runtime.clock().wall_now() + -away);
@@ -22,7 +22,7 @@ std::string Workers::Parts::trouble_of(const std::string& name, const WorkerEntr
   return worker.trouble.empty() ? std::string{} : "worker '" + name + "': " + worker.trouble;
 }
 
-Status Workers::Parts::health() const {
+Status Workers::Impl::health() const {
   NamedFew named;
   for (const auto& [name, worker] : workers) {
     if (const std::string trouble = trouble_of(name, worker); !trouble.empty()) named.add(trouble);
@@ -40,7 +40,7 @@ Status Workers::Parts::health() const {
   return {StatusCode::Unavailable, named.text("more trouble of workers", "more troubles of workers")};
 }
 
-std::string Workers::Parts::why_no_room(const std::string& command) const {
+std::string Workers::Impl::why_no_room(const std::string& command) const {
   if (!is_offered(command)) return "no worker offers command " + command;
   NamedFew named;
   for (const auto& [name, worker] : workers) {

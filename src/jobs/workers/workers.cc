@@ -2,19 +2,19 @@
 
 #include <utility>
 
-#include "jobs/workers/parts.h"
+#include "jobs/workers/workers_impl.h"
 
 namespace rondo::jobs {
 
 Workers::Workers(Runtime& runtime, Jobs& jobs) : Workers(runtime, jobs, WorkersOptions{}) {}
-Workers::Workers(Runtime& runtime, Jobs& jobs, const WorkersOptions& options) : parts_(std::make_unique<Parts>(runtime, jobs, options)) {}
+Workers::Workers(Runtime& runtime, Jobs& jobs, const WorkersOptions& options) : impl_(std::make_unique<Impl>(runtime, jobs, options)) {}
 Workers::~Workers() = default;
 
-const WorkersStats& Workers::stats() const noexcept { return parts_->stats; }
-Status Workers::health() const { return parts_->health(); }
+const WorkersStats& Workers::stats() const noexcept { return impl_->stats; }
+Status Workers::health() const { return impl_->health(); }
 
 Status Workers::add_commands(CommandRegistry& registry) {
-  Parts* const parts = parts_.get();
+  Impl* const parts = impl_.get();
   Status added =
       registry.add({.name = "worker-orders",
                     .help = "For worker programs: connect, and receive orders",

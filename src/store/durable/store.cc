@@ -120,8 +120,8 @@ std::string_view to_string(Durability durability) noexcept {
   return "?";
 }
 
-struct DurableStore::Parts {
-  Parts(Scheduler& scheduler, const DurableStoreOptions& given, StoreLock held, std::unique_ptr<LogFile> file)
+struct DurableStore::Impl {
+  Impl(Scheduler& scheduler, const DurableStoreOptions& given, StoreLock held, std::unique_ptr<LogFile> file)
       : options(given),
         clock(scheduler.clock()),
         lock(std::move(held)),
@@ -130,7 +130,7 @@ struct DurableStore::Parts {
         snapshots(scheduler, given.snapshots, writer, kept, given.slack_bytes) {
     writer.on_written([this] { snapshots.poll(); });
   }
-  ~Parts() { writer.on_written({}); }  // The writer is destroyed last and writes the remaining records.
+  ~Impl() { writer.on_written({}); }  // The writer is destroyed last and writes the remaining records.
 
   /// Fills the tables from the log, for later consumers.
   void restore(LogContent& content);
@@ -150,7 +150,7 @@ struct DurableStore::Parts {
   SnapshotTaker snapshots;
 };
 
-void DurableStore::Parts::restore(LogContent& content) {
+void DurableStore::Impl::restore(LogContent& content) {
   snapshots.set_content_bytes(content.bytes());
   for (std::uint32_t number = 0; number < content.tables().size(); ++number) {
     if (LogContent::Table* const found = content.tables()[number].get(); found != nullptr) restore_table(*found, number);
@@ -158,7 +158,7 @@ void DurableStore::Parts::restore(LogContent& content) {
   next_number = static_cast<std::uint32_t>(content.tables().size());
 }
 
-void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t number) {
+void DurableStore::Impl::restore_table(LogContent::Table& found, std::uint32_t number) {
   // The Deletes that wait for consumers may exceed the limit.
   TableSpec roomy = found.spec;
   roomy.rows_max = limits::kTableRows;
@@ -187,13 +187,13 @@ void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t 
   undeclared.emplace(found.spec.name, found.spec);
 }
 
-SnapshotTaker::Kept& DurableStore::Parts::keep(store::MemoryTable& table, std::uint32_t number) {
+SnapshotTaker::Kept& DurableStore::Impl::keep(store::MemoryTable& table, std::uint32_t number) {
   kept.push_back({&table, std::make_unique<TablePersister>(number, writer)});
   return kept.back();
 }
 
 /// Returns why the store refuses a write now.
-Status DurableStore::Parts::refuse() const {
+Status DurableStore::Impl::refuse() const {
   const Status& trouble = writer.trouble();
   const LogWriter::Volume waiting = writer.waiting_writes();
   const bool full = waiting.records >= options.waiting_max || waiting.bytes >= options.waiting_bytes_max;
@@ -210,7 +210,7 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, D
   if (!lock) return failure(lock.error());
   Result<OpenedLog> log = open_log(options, scheduler.clock().wall_now());
   if (!log) return failure(log.error());
-  auto parts = std::make_unique<Parts>(scheduler, options, std::move(*lock), std::move(log->file));
+  auto parts = std::make_unique<Impl>(scheduler, options, std::move(*lock), std::move(log->file));
   parts->writer.set_log_bytes(log->bytes);
   for (const Status& lost : log->damage) parts->stats.damage.push_back(lost.to_string());
   parts->stats.damaged_file = std::move(log->damaged_file);
@@ -219,11 +219,11 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, D
   return std::unique_ptr<DurableStore>{new DurableStore(std::move(parts))};
 }
 
-DurableStore::DurableStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+DurableStore::DurableStore(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 DurableStore::~DurableStore() = default;
 
 Status DurableStore::declare(const TableSpec& spec) {
-  Parts& parts = *parts_;
+  Impl& parts = *impl_;
   const auto known = parts.undeclared.find(spec.name);
   if (known != parts.undeclared.end() && known->second.kind == spec.kind) {
     if (Status bad = store::check_spec(spec); !bad.ok()) return bad;
@@ -240,10 +240,10 @@ Status DurableStore::declare(const TableSpec& spec) {
   return {};
 }
 
-std::vector<TableSpec> DurableStore::tables() const { return parts_->memory.tables(); }
+std::vector<TableSpec> DurableStore::tables() const { return impl_->memory.tables(); }
 
 Status DurableStore::write(std::string_view table, Change change, WriteDone done) {
-  Parts& parts = *parts_;
+  Impl& parts = *impl_;
   const store::MemoryTable* const known = parts.memory.find(table);
   const bool is_kept = known != nullptr && known->spec().kind != TableKind::Channel;
   if (is_kept) {
@@ -261,48 +261,48 @@ Status DurableStore::write(std::string_view table, Change change, WriteDone done
 }
 
 WriteAnswer DurableStore::write_answer(std::string_view table) const {
-  const store::MemoryTable* const known = parts_->memory.find(table);
+  const store::MemoryTable* const known = impl_->memory.find(table);
   if (known == nullptr) return WriteAnswer::Confirmed;
-  const bool waits = known->spec().kind != TableKind::Channel && parts_->options.durability == Durability::EveryBatch;
+  const bool waits = known->spec().kind != TableKind::Channel && impl_->options.durability == Durability::EveryBatch;
   return waits ? WriteAnswer::Stored : WriteAnswer::Accepted;
 }
 
 bool DurableStore::outlives_process(std::string_view table) const {
-  const store::MemoryTable* const known = parts_->memory.find(table);
+  const store::MemoryTable* const known = impl_->memory.find(table);
   return known != nullptr && known->spec().kind != TableKind::Channel;
 }
 
 Result<std::unique_ptr<Subscription>> DurableStore::subscribe(std::string_view table, const SubscribeOptions& options) {
-  return parts_->memory.subscribe(table, options);
+  return impl_->memory.subscribe(table, options);
 }
 
-void DurableStore::get(std::string_view table, std::string_view key, GetDone done) { parts_->memory.get(table, key, std::move(done)); }
+void DurableStore::get(std::string_view table, std::string_view key, GetDone done) { impl_->memory.get(table, key, std::move(done)); }
 
 void DurableStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  parts_->memory.scan(table, cursor, max, std::move(done));
+  impl_->memory.scan(table, cursor, max, std::move(done));
 }
 
 void DurableStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  parts_->memory.scan_written(table, cursor, max, std::move(done));
+  impl_->memory.scan_written(table, cursor, max, std::move(done));
 }
 
-Result<Store::Size> DurableStore::size(std::string_view table) const { return parts_->memory.size(table); }
+Result<Store::Size> DurableStore::size(std::string_view table) const { return impl_->memory.size(table); }
 Status DurableStore::health() const {
-  const LogWriter& writer = parts_->writer;
+  const LogWriter& writer = impl_->writer;
   return writer.trouble().ok() ? writer.upkeep_trouble() : writer.trouble();
 }
 const DurableStoreStats& DurableStore::stats() const noexcept {
-  parts_->stats.waiting = parts_->writer.waiting();
-  parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();
-  return parts_->stats;
+  impl_->stats.waiting = impl_->writer.waiting();
+  impl_->stats.waiting_bytes = impl_->writer.waiting_bytes();
+  return impl_->stats;
 }
 
 StoreReport DurableStore::report() const {
   const DurableStoreStats& stats = this->stats();
-  const std::string file = "file " + parts_->options.path;
+  const std::string file = "file " + impl_->options.path;
   StoreReport report{.damage = stats.damage};
   if (const Status trouble = health(); !trouble.ok()) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(parts_->clock.now() - stats.failing_since).count();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(impl_->clock.now() - stats.failing_since).count();
     const std::string since = "for " + std::to_string(seconds) + " s, ";
     const std::string what = stats.writes_fail ? "nothing could be written " + since + std::to_string(stats.waiting) +
                                                      " records wait and are lost when the daemon ends before that is mended: "
@@ -318,14 +318,14 @@ StoreReport DurableStore::report() const {
   return report;
 }
 
-void DurableStore::poll() { parts_->writer.poll_file(); }
-std::size_t DurableStore::unfinished() const { return parts_->writer.waiting(); }
+void DurableStore::poll() { impl_->writer.poll_file(); }
+std::size_t DurableStore::unfinished() const { return impl_->writer.waiting(); }
 
 Status DurableStore::finish() {
-  Status written = parts_->writer.finish();
+  Status written = impl_->writer.finish();
   if (written.ok()) return written;
-  const std::size_t records = parts_->writer.waiting();  // None waits if the file itself was deleted with its content.
-  const std::string what = records > 0 ? std::to_string(records) + " records are not in " + parts_->options.path + ": " : std::string{};
+  const std::size_t records = impl_->writer.waiting();  // None waits if the file itself was deleted with its content.
+  const std::string what = records > 0 ? std::to_string(records) + " records are not in " + impl_->options.path + ": " : std::string{};
   return {StatusCode::DataLoss, what + written.to_string()};
 }
 

@@ -60,8 +60,8 @@ redis::ConnectionOptions connection_options(const RedisStoreOptions& options, st
 
 }  // namespace
 
-struct RedisStore::Parts final : Connection::User {
-  Parts(Scheduler& on, RedisStoreOptions given)
+struct RedisStore::Impl final : Connection::User {
+  Impl(Scheduler& on, RedisStoreOptions given)
       : scheduler(on),
         options(std::move(given)),
         completions(on, options.name, options.priority),
@@ -166,7 +166,7 @@ struct RedisStore::Parts final : Connection::User {
 
 // --- connections
 
-void RedisStore::Parts::connected(Connection& connection) {
+void RedisStore::Impl::connected(Connection& connection) {
   if (&connection == &commands) {
     tracked.clear();
     if (commands.greeting().ended_earlier) ++stats.fenced;
@@ -187,7 +187,7 @@ void RedisStore::Parts::connected(Connection& connection) {
   if (commands.is_connected() && channels.contains(kInvalidations)) come_up();
 }
 
-void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was_connected) {
+void RedisStore::Impl::lost(Connection& connection, const Status& why, bool was_connected) {
   if (&connection == &commands) {
     writer.lost();
     reader.lost(why);
@@ -203,7 +203,7 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   if (finder != nullptr) finder->find();
 }
 
-void RedisStore::Parts::found_master(const RedisAddress& master) {
+void RedisStore::Impl::found_master(const RedisAddress& master) {
   for (Connection* const connection : {&commands, &events}) {
     const bool moved = !(connection->address() == master);
     connection->set_address(master);
@@ -212,18 +212,18 @@ void RedisStore::Parts::found_master(const RedisAddress& master) {
   }
 }
 
-void RedisStore::Parts::failed_over(bool while_connected) {
+void RedisStore::Impl::failed_over(bool while_connected) {
   if (while_connected) {  // Otherwise come_up() has done it.
     for (const std::shared_ptr<RemoteSubscription>& subscription : living()) bring_online(subscription);
   }
   if (options.on_failover) link.call("on_failover", [this] { options.on_failover(stats.epoch); });
 }
 
-bool RedisStore::Parts::is_consumed() const {
+bool RedisStore::Impl::is_consumed() const {
   return std::ranges::any_of(popped, [](const auto& known) { return known.second->is_open(); });
 }
 
-void RedisStore::Parts::lease_granted() {
+void RedisStore::Impl::lease_granted() {
   for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
     if (!is_popped(*subscription)) continue;
     bring_online(subscription);
@@ -231,13 +231,13 @@ void RedisStore::Parts::lease_granted() {
   }
 }
 
-void RedisStore::Parts::lease_paused() {
+void RedisStore::Impl::lease_paused() {
   for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
     if (is_popped(*subscription)) subscription->go_offline();
   }
 }
 
-void RedisStore::Parts::come_up() {
+void RedisStore::Impl::come_up() {
   if (link.up) return;
   link.up = true;
   ++stats.connects;
@@ -248,13 +248,13 @@ void RedisStore::Parts::come_up() {
   for (const std::shared_ptr<RemoteSubscription>& subscription : living()) bring_online(subscription);
 }
 
-void RedisStore::Parts::go_down() {
+void RedisStore::Impl::go_down() {
   if (!link.up) return;
   link.up = false;
   for (const std::shared_ptr<RemoteSubscription>& subscription : living()) subscription->go_offline();
 }
 
-void RedisStore::Parts::bring_online(const std::shared_ptr<RemoteSubscription>& subscription) {
+void RedisStore::Impl::bring_online(const std::shared_ptr<RemoteSubscription>& subscription) {
   if (!link.up || !subscription->is_open()) return;
   if (is_popped(*subscription) && !lease.allows()) return;
   if (subscription->spec().kind == TableKind::Watched) {
@@ -267,7 +267,7 @@ void RedisStore::Parts::bring_online(const std::shared_ptr<RemoteSubscription>& 
 
 /// Redis refuses overlapping prefixes (of tables "A" and "A:B"). The shortest prefix covers the others, and invalidated() separates the
 /// tables.
-void RedisStore::Parts::track(const RemoteSubscription& subscription) {
+void RedisStore::Impl::track(const RemoteSubscription& subscription) {
   const std::string& prefix = subscription.keys().rows;
   if (std::ranges::any_of(tracked, [&prefix](const std::string& known) { return prefix.starts_with(known); })) return;
   const bool anew = std::erase_if(tracked, [&prefix](const std::string& known) { return known.starts_with(prefix); }) > 0;
@@ -280,7 +280,7 @@ void RedisStore::Parts::track(const RemoteSubscription& subscription) {
   }
 }
 
-void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
+void RedisStore::Impl::start_tracking(const Prefixes& prefixes) {
   redis::Commands& out = commands.out();
   out.begin(6 + 2 * prefixes.size()).word("CLIENT").word("TRACKING").word("ON").word("REDIRECT").number(events_id).word("BCAST");
   for (const std::string& prefix : prefixes) out.word("PREFIX").word(prefix);
@@ -290,12 +290,12 @@ void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
   });
 }
 
-void RedisStore::Parts::stop_tracking() {
+void RedisStore::Impl::stop_tracking() {
   commands.out().command({"CLIENT", "TRACKING", "OFF"});
   commands.expect(1, redis::shape::kText, {});
 }
 
-void RedisStore::Parts::message(const Reply& message) {
+void RedisStore::Impl::message(const Reply& message) {
   if (message.kind() == Reply::Kind::Integer) {
     events_id = message.integer();
     return;
@@ -310,13 +310,13 @@ void RedisStore::Parts::message(const Reply& message) {
   }
 }
 
-void RedisStore::Parts::ask_channel(const std::string& channel) {
+void RedisStore::Impl::ask_channel(const std::string& channel) {
   events.out().command({"SUBSCRIBE", channel});
   unconfirmed.try_emplace(channel, scheduler.now());
 }
 
 /// The server answers PING, so that the connection is not silent, and yet a subscription may never be confirmed.
-void RedisStore::Parts::check_unconfirmed() {
+void RedisStore::Impl::check_unconfirmed() {
   const auto is_late = [&](const auto& one) { return scheduler.now() - one.second >= options.answer_timeout; };
   const auto late = std::ranges::find_if(unconfirmed, is_late);
   if (late == unconfirmed.end() || !events.is_connected()) return;
@@ -324,7 +324,7 @@ void RedisStore::Parts::check_unconfirmed() {
                                                     std::to_string(options.answer_timeout / 1ms) + " ms"});
 }
 
-void RedisStore::Parts::subscribed(std::string_view channel) {
+void RedisStore::Impl::subscribed(std::string_view channel) {
   if (const auto asked = unconfirmed.find(channel); asked != unconfirmed.end()) unconfirmed.erase(asked);
   if (!channels.emplace(channel).second) return;
   if (channel == kInvalidations) {
@@ -337,7 +337,7 @@ void RedisStore::Parts::subscribed(std::string_view channel) {
   }
 }
 
-void RedisStore::Parts::invalidated(const Reply& keys) {
+void RedisStore::Impl::invalidated(const Reply& keys) {
   if (keys.is_nil()) {  // All keys: FLUSHDB or FLUSHALL.
     for (const std::shared_ptr<RemoteSubscription>& subscription : living()) {
       if (subscription->spec().kind == TableKind::Watched) static_cast<redis::WatchedSubscription&>(*subscription).resync();
@@ -357,13 +357,13 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 }
 
 /// Without this line a program that starts with an unreachable server would seem to hang.
-void RedisStore::Parts::report_unreachable() {
+void RedisStore::Impl::report_unreachable() {
   if (stats.connects != 0 || !options.log_unreachable || std::exchange(unreachable_reported, true)) return;
   Log(scheduler.clock())
       .warn("Redis is not usable yet, retrying", {{"server", options.address.to_string()}, {"why", connection_trouble()}});
 }
 
-void RedisStore::Parts::tick() {
+void RedisStore::Impl::tick() {
   check_unconfirmed();
   if (!link.up) return report_unreachable();
   epoch.ask();
@@ -378,7 +378,7 @@ void RedisStore::Parts::tick() {
 }
 
 /// Names each table that has trouble, up to a few.
-Status RedisStore::Parts::trouble_of_tables() {
+Status RedisStore::Impl::trouble_of_tables() {
   constexpr std::size_t kNamed = 4;
   Status first;
   std::string others;
@@ -396,7 +396,7 @@ Status RedisStore::Parts::trouble_of_tables() {
   return others.empty() ? first : Status{first.code(), std::string{first.message()} + others, first.origin_errno()};
 }
 
-void RedisStore::Parts::go_on() {
+void RedisStore::Impl::go_on() {
   for (const std::weak_ptr<RemoteSubscription>& known : std::exchange(link.unfinished, {})) {
     if (const std::shared_ptr<RemoteSubscription> subscription = known.lock()) subscription->go_on();
   }
@@ -404,7 +404,7 @@ void RedisStore::Parts::go_on() {
 
 // --- subscriptions
 
-std::vector<std::shared_ptr<RemoteSubscription>> RedisStore::Parts::living() {
+std::vector<std::shared_ptr<RemoteSubscription>> RedisStore::Impl::living() {
   std::vector<std::shared_ptr<RemoteSubscription>> all;
   for (const std::weak_ptr<RemoteSubscription>& known : subscriptions) {
     if (std::shared_ptr<RemoteSubscription> subscription = known.lock()) all.push_back(std::move(subscription));
@@ -412,7 +412,7 @@ std::vector<std::shared_ptr<RemoteSubscription>> RedisStore::Parts::living() {
   return all;
 }
 
-std::shared_ptr<RemoteSubscription> RedisStore::Parts::find_or_make(redis::Target& target) {
+std::shared_ptr<RemoteSubscription> RedisStore::Impl::find_or_make(redis::Target& target) {
   switch (target.spec.kind) {
     case TableKind::Watched: return std::make_shared<redis::WatchedSubscription>(link, target);
     case TableKind::Channel: return std::make_shared<redis::ChannelSubscription>(link, target);
@@ -426,7 +426,7 @@ std::shared_ptr<RemoteSubscription> RedisStore::Parts::find_or_make(redis::Targe
   return subscription;
 }
 
-void RedisStore::Parts::adopt(const std::shared_ptr<RemoteSubscription>& subscription) {
+void RedisStore::Impl::adopt(const std::shared_ptr<RemoteSubscription>& subscription) {
   std::erase_if(subscriptions, [&subscription](const std::weak_ptr<RemoteSubscription>& known) {
     return known.expired() || known.lock() == subscription;
   });
@@ -448,30 +448,30 @@ RedisStore::RedisStore(Scheduler& scheduler, RedisStoreOptions options) {
                "RedisStoreOptions::pop_batch is " + std::to_string(options.pop_batch) + "; it is from 1 to " +
                    std::to_string(limits::kRedisPopKeys) + " (limits::kRedisPopKeys)");
   RONDO_EXPECT(options.writes_max > 0, "RedisStoreOptions::writes_max is 0; it is at least 1");
-  parts_ = std::make_unique<Parts>(scheduler, std::move(options));
+  impl_ = std::make_unique<Impl>(scheduler, std::move(options));
 }
 RedisStore::~RedisStore() = default;
 
 Status RedisStore::declare(const TableSpec& spec) {
   if (Status bad = store::check_spec(spec); !bad.ok()) return bad;
-  if (const redis::Target* known = parts_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
-  if (parts_->tables.size() >= limits::kTables) {
+  if (const redis::Target* known = impl_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
+  if (impl_->tables.size() >= limits::kTables) {
     return {StatusCode::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
   }
-  if (Status shared = parts_->roots.add(spec); !shared.ok()) return shared;
-  const redis::TableKeys keys{spec.name, parts_->options.separator, parts_->options.address.database};
-  parts_->tables.emplace(spec.name, redis::Target{spec, keys});
+  if (Status shared = impl_->roots.add(spec); !shared.ok()) return shared;
+  const redis::TableKeys keys{spec.name, impl_->options.separator, impl_->options.address.database};
+  impl_->tables.emplace(spec.name, redis::Target{spec, keys});
   return {};
 }
 
 std::vector<TableSpec> RedisStore::tables() const {
   std::vector<TableSpec> all;
-  for (const auto& [name, target] : parts_->tables) all.push_back(target.spec);
+  for (const auto& [name, target] : impl_->tables) all.push_back(target.spec);
   return all;
 }
 
 Status RedisStore::write(std::string_view table, Change change, WriteDone done) {
-  Parts& parts = *parts_;
+  Impl& parts = *impl_;
   store::expect_here(parts.scheduler, "write", table);
   redis::Target* const target = parts.find(table);
   if (target == nullptr) return store::no_such_table(table);
@@ -496,31 +496,31 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
 }
 
 Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table, const SubscribeOptions& options) {
-  redis::Target* const target = parts_->find(table);
+  redis::Target* const target = impl_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
-  const std::shared_ptr<RemoteSubscription> subscription = parts_->find_or_make(*target);
+  const std::shared_ptr<RemoteSubscription> subscription = impl_->find_or_make(*target);
   if (subscription->is_open()) return failure(store::has_consumer(target->spec));
   subscription->use(options);
-  parts_->adopt(subscription);
+  impl_->adopt(subscription);
   return store::subscription_of(subscription, [](RemoteSubscription& closing) { closing.close(); });
 }
 
 void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
-  store::expect_here(parts_->scheduler, "get", table);
-  const redis::Target* const target = parts_->find(table);
-  if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
-  parts_->reader.get(*target, key, std::move(done));
+  store::expect_here(impl_->scheduler, "get", table);
+  const redis::Target* const target = impl_->find(table);
+  if (target == nullptr) return impl_->completions.post(std::move(done), failure(store::no_such_table(table)));
+  impl_->reader.get(*target, key, std::move(done));
 }
 
 void RedisStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  store::expect_here(parts_->scheduler, "scan", table);
-  const redis::Target* const target = parts_->find(table);
-  if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
-  parts_->reader.scan(*target, cursor, max, std::move(done));
+  store::expect_here(impl_->scheduler, "scan", table);
+  const redis::Target* const target = impl_->find(table);
+  if (target == nullptr) return impl_->completions.post(std::move(done), failure(store::no_such_table(table)));
+  impl_->reader.scan(*target, cursor, max, std::move(done));
 }
 
 void RedisStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  Parts& parts = *parts_;
+  Impl& parts = *impl_;
   store::expect_here(parts.scheduler, "scan_written", table);
   const redis::Target* const target = parts.find(table);
   if (target == nullptr) return parts.completions.post(std::move(done), failure(store::no_such_table(table)));
@@ -533,44 +533,42 @@ void RedisStore::scan_written(std::string_view table, std::string_view cursor, s
 }
 
 Result<Store::Size> RedisStore::size(std::string_view table) const {
-  const redis::Target* const target = parts_->find(table);
+  const redis::Target* const target = impl_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
   Size size;
-  const auto subscription = parts_->popped.find(table);
-  size.staged = target->waiting + (subscription == parts_->popped.end() ? 0 : subscription->second->fetched());
+  const auto subscription = impl_->popped.find(table);
+  size.staged = target->waiting + (subscription == impl_->popped.end() ? 0 : subscription->second->fetched());
   return size;
 }
 
 Status RedisStore::health() const {
-  if (Status trouble = parts_->connection_trouble(); !trouble.ok() || !parts_->commands.is_connected()) return trouble;
-  if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
-  if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
-  return parts_->trouble_of_tables();
+  if (Status trouble = impl_->connection_trouble(); !trouble.ok() || !impl_->commands.is_connected()) return trouble;
+  if (!impl_->writer.trouble().ok()) return impl_->writer.trouble();
+  if (Status trouble = impl_->lease.trouble(); !trouble.ok()) return trouble;
+  return impl_->trouble_of_tables();
 }
 
-StoreReport RedisStore::report() const {
-  return redis::report_of(parts_->stats, parts_->lease.state(), parts_->options.address.to_string());
-}
+StoreReport RedisStore::report() const { return redis::report_of(impl_->stats, impl_->lease.state(), impl_->options.address.to_string()); }
 
 std::size_t RedisStore::unfinished() const { return unanswered(); }
-bool RedisStore::release() { return parts_->lease.release(); }
+bool RedisStore::release() { return impl_->lease.release(); }
 
 Status RedisStore::finish() {
-  const std::string what = " accepted writes without an answer from " + parts_->options.address.to_string();
+  const std::string what = " accepted writes without an answer from " + impl_->options.address.to_string();
   return unanswered() == 0 ? Status{} : Status{StatusCode::DataLoss, std::to_string(unanswered()) + what};
 }
 
-const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }
-std::size_t RedisStore::unanswered() const noexcept { return parts_->writer.unanswered(); }
-const RedisLease& RedisStore::lease() const noexcept { return parts_->lease.state(); }
+const RedisStoreStats& RedisStore::stats() const noexcept { return impl_->stats; }
+std::size_t RedisStore::unanswered() const noexcept { return impl_->writer.unanswered(); }
+const RedisLease& RedisStore::lease() const noexcept { return impl_->lease.state(); }
 
 void RedisStore::set_passwords(const std::string& password, const std::string& sentinel_password) {
-  for (Connection* const connection : {&parts_->commands, &parts_->events}) {
+  for (Connection* const connection : {&impl_->commands, &impl_->events}) {
     RedisAddress address = connection->address();
     address.password = password;
     connection->set_address(std::move(address));
   }
-  if (parts_->finder) parts_->finder->set_passwords(password, sentinel_password);
+  if (impl_->finder) impl_->finder->set_passwords(password, sentinel_password);
 }
 
 std::string_view to_string(RedisLease::State state) noexcept {

@@ -26,12 +26,12 @@ using store::ZmqSocket;
 using Outgoing = ZmqTable::Outgoing;
 
 /// The source that sends frames.
-class ZmqClient::Parts final : public Source {
+class ZmqClient::Impl final : public Source {
  public:
-  Parts(Scheduler& scheduler, ZmqClientOptions options)
+  Impl(Scheduler& scheduler, ZmqClientOptions options)
       : Source("direct:client " + options.endpoint, options.priority), scheduler_(scheduler), options_(std::move(options)) {}
 
-  ~Parts() override {
+  ~Impl() override {
     if (fd_ >= 0) {
       flush();
       scheduler_.reactor().unwatch(fd_);
@@ -255,27 +255,27 @@ class ZmqClient::Parts final : public Source {
 };
 
 Result<std::unique_ptr<ZmqClient>> ZmqClient::open(Scheduler& scheduler, ZmqClientOptions options) {
-  auto parts = std::make_unique<Parts>(scheduler, std::move(options));
+  auto parts = std::make_unique<Impl>(scheduler, std::move(options));
   if (Status failed = parts->start(); !failed.ok()) return failure(failed.with_context("direct client"));
   return std::unique_ptr<ZmqClient>{new ZmqClient(std::move(parts))};
 }
 
-ZmqClient::ZmqClient(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ZmqClient::ZmqClient(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 ZmqClient::~ZmqClient() = default;
 
 Result<ZmqTable> ZmqClient::table(std::string_view database, std::string_view table) {
-  const Result<Outgoing*> outgoing = parts_->outgoing(database, table);
+  const Result<Outgoing*> outgoing = impl_->outgoing(database, table);
   if (!outgoing) return failure(outgoing.error());
   return ZmqTable{*this, **outgoing};
 }
-bool ZmqClient::flush() { return parts_->flush(); }
-bool ZmqClient::is_flushed() const noexcept { return parts_->is_flushed(); }
-bool ZmqClient::is_connected() const noexcept { return parts_->is_connected(); }
-const ZmqClientStats& ZmqClient::stats() const noexcept { return parts_->stats(); }
+bool ZmqClient::flush() { return impl_->flush(); }
+bool ZmqClient::is_flushed() const noexcept { return impl_->is_flushed(); }
+bool ZmqClient::is_connected() const noexcept { return impl_->is_connected(); }
+const ZmqClientStats& ZmqClient::stats() const noexcept { return impl_->stats(); }
 
 Status ZmqTable::set(std::string_view key, FieldList fields) { return set(key, FieldViews{fields}.all()); }
-Status ZmqTable::set(std::string_view key, std::span<const Field> fields) { return client_->parts_->set(*outgoing_, key, fields); }
-Status ZmqTable::remove(std::string_view key) { return client_->parts_->remove(*outgoing_, key); }
+Status ZmqTable::set(std::string_view key, std::span<const Field> fields) { return client_->impl_->set(*outgoing_, key, fields); }
+Status ZmqTable::remove(std::string_view key) { return client_->impl_->remove(*outgoing_, key); }
 
 Status ZmqTable::write(const Change& change) {
   switch (change.op()) {

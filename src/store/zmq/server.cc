@@ -62,9 +62,9 @@ std::string_view to_string(ZmqFault fault) noexcept {
 }
 
 /// The source that reads frames from the socket and applies their entries to the tables.
-class ZmqServer::Parts final : public Source {
+class ZmqServer::Impl final : public Source {
  public:
-  Parts(Scheduler& scheduler, ZmqServerOptions options)
+  Impl(Scheduler& scheduler, ZmqServerOptions options)
       : Source("direct:server " + options.endpoint, options.priority),
         scheduler_(scheduler),
         options_(std::move(options)),
@@ -79,7 +79,7 @@ class ZmqServer::Parts final : public Source {
         poll_timer_("direct:look " + options_.endpoint, options_.priority, [this] { poll(); }),
         inbox_([this](ZmqFault fault, const Status& why) { faults_.add(fault, why, scheduler_.now()); }, [this] { wake(); }) {}
 
-  ~Parts() override {
+  ~Impl() override {
     if (fd_ >= 0) scheduler_.reactor().unwatch(fd_);
     monitor_.reset();
     socket_.close();
@@ -260,29 +260,29 @@ Status ZmqServer::check(const ZmqServerOptions& options) {
 }
 
 Result<std::unique_ptr<ZmqServer>> ZmqServer::open(Scheduler& scheduler, ZmqServerOptions options) {
-  auto parts = std::make_unique<Parts>(scheduler, std::move(options));
+  auto parts = std::make_unique<Impl>(scheduler, std::move(options));
   if (Status failed = parts->start(); !failed.ok()) return failure(failed.with_context("direct server"));
   return std::unique_ptr<ZmqServer>{new ZmqServer(std::move(parts))};
 }
 
-ZmqServer::ZmqServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ZmqServer::ZmqServer(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 ZmqServer::~ZmqServer() = default;
 
 Result<std::unique_ptr<Subscription>> ZmqServer::subscribe(std::string_view database, std::string_view table,
                                                            const SubscribeOptions& options) {
-  return parts_->inbox().subscribe(database, table, options);
+  return impl_->inbox().subscribe(database, table, options);
 }
 Status ZmqServer::write(std::string_view database, std::string_view table, Change change) {
-  return parts_->inbox().write(database, table, std::move(change));
+  return impl_->inbox().write(database, table, std::move(change));
 }
 Result<std::size_t> ZmqServer::staged(std::string_view database, std::string_view table) const {
-  return parts_->inbox().staged(database, table);
+  return impl_->inbox().staged(database, table);
 }
-void ZmqServer::hold() { parts_->hold(); }
-void ZmqServer::release() { parts_->release(); }
-void ZmqServer::begin() { parts_->begin(); }
-const std::string& ZmqServer::endpoint() const noexcept { return parts_->endpoint(); }
-const ZmqServerStats& ZmqServer::stats() const noexcept { return parts_->stats(); }
-bool ZmqServer::is_paused() const noexcept { return parts_->inbox().is_paused(); }
+void ZmqServer::hold() { impl_->hold(); }
+void ZmqServer::release() { impl_->release(); }
+void ZmqServer::begin() { impl_->begin(); }
+const std::string& ZmqServer::endpoint() const noexcept { return impl_->endpoint(); }
+const ZmqServerStats& ZmqServer::stats() const noexcept { return impl_->stats(); }
+bool ZmqServer::is_paused() const noexcept { return impl_->inbox().is_paused(); }
 
 }  // namespace rondo

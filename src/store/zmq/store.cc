@@ -20,16 +20,16 @@ namespace rondo {
 using store::WriteBehind;
 
 /// Members are destroyed in reverse order: first the server, then the write-behind, then the store that it writes to.
-class ZmqStore::Parts {
+class ZmqStore::Impl {
  public:
-  Parts(Scheduler& scheduler, std::unique_ptr<Store> wrapped, const ZmqStoreOptions& options)
+  Impl(Scheduler& scheduler, std::unique_ptr<Store> wrapped, const ZmqStoreOptions& options)
       : wrapped_(std::move(wrapped)),
         completions_(scheduler, "direct-store", options.priority),
         behind_(
             scheduler, *wrapped_,
             {.priority = options.priority, .keys_max = options.keys_behind_max, .retry = options.retry, .on_trouble = options.on_trouble}) {
   }
-  ~Parts() { behind_.flush(); }
+  ~Impl() { behind_.flush(); }
 
   Status start(Scheduler& scheduler, const ZmqStoreOptions& options) {
     for (const ZmqTableSpec& spec : options.server.tables) {
@@ -157,101 +157,101 @@ Result<std::unique_ptr<ZmqStore>> ZmqStore::open(Scheduler& scheduler, std::uniq
   if (options.keys_behind_max == 0 || options.keys_behind_max > limits::kTableRows) {
     return failure(StatusCode::InvalidArgument, "keys_behind_max is not from 1 to " + std::to_string(limits::kTableRows));
   }
-  auto parts = std::make_unique<Parts>(scheduler, std::move(wrapped), options);
+  auto parts = std::make_unique<Impl>(scheduler, std::move(wrapped), options);
   if (Status failed = parts->start(scheduler, options); !failed.ok()) return failure(std::move(failed));
   return std::unique_ptr<ZmqStore>{new ZmqStore(std::move(parts))};
 }
 
-ZmqStore::ZmqStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ZmqStore::ZmqStore(std::unique_ptr<Impl> parts) : impl_(std::move(parts)) {}
 ZmqStore::~ZmqStore() = default;
 
-ZmqServer& ZmqStore::server() noexcept { return parts_->server(); }
-Store& ZmqStore::wrapped() noexcept { return parts_->wrapped(); }
+ZmqServer& ZmqStore::server() noexcept { return impl_->server(); }
+Store& ZmqStore::wrapped() noexcept { return impl_->wrapped(); }
 ZmqStoreStats ZmqStore::stats() const {
-  const WriteBehind& behind = parts_->behind();
+  const WriteBehind& behind = impl_->behind();
   return {.written = behind.written(),
           .retries = behind.retries(),
           .left_out = behind.left_out(),
           .behind = behind.waiting(),
           .under_way = behind.under_way(),
-          .recovered = parts_->recovery() == nullptr ? 0 : parts_->recovery()->rows()};
+          .recovered = impl_->recovery() == nullptr ? 0 : impl_->recovery()->rows()};
 }
 
-bool ZmqStore::is_recovered() const noexcept { return !parts_->is_recovering(); }
+bool ZmqStore::is_recovered() const noexcept { return !impl_->is_recovering(); }
 
 Status ZmqStore::declare(const TableSpec& spec) {
-  const ZmqTableSpec* const direct = parts_->find(spec.name);
-  return direct == nullptr ? parts_->wrapped().declare(spec) : store::check_same(Parts::as_staged(*direct), spec);
+  const ZmqTableSpec* const direct = impl_->find(spec.name);
+  return direct == nullptr ? impl_->wrapped().declare(spec) : store::check_same(Impl::as_staged(*direct), spec);
 }
 
 std::vector<TableSpec> ZmqStore::tables() const {
-  std::vector<TableSpec> specs = parts_->wrapped().tables();
+  std::vector<TableSpec> specs = impl_->wrapped().tables();
   for (TableSpec& spec : specs) {
-    if (const ZmqTableSpec* const direct = parts_->find(spec.name)) spec = Parts::as_staged(*direct);
+    if (const ZmqTableSpec* const direct = impl_->find(spec.name)) spec = Impl::as_staged(*direct);
   }
   return specs;
 }
 
 Status ZmqStore::write(std::string_view table, Change change, WriteDone done) {
-  const ZmqTableSpec* const direct = parts_->find(table);
-  if (direct == nullptr) return parts_->wrapped().write(table, std::move(change), std::move(done));
-  if (parts_->is_recovering()) {
+  const ZmqTableSpec* const direct = impl_->find(table);
+  if (direct == nullptr) return impl_->wrapped().write(table, std::move(change), std::move(done));
+  if (impl_->is_recovering()) {
     return {StatusCode::Unavailable, "the rows of direct table " + quoted(table) + " are not back yet; its store: " + health().to_string()};
   }
-  if (Status refused = parts_->server().write(direct->database, table, std::move(change)); !refused.ok()) return refused;
-  parts_->completions().post(std::move(done), {});
+  if (Status refused = impl_->server().write(direct->database, table, std::move(change)); !refused.ok()) return refused;
+  impl_->completions().post(std::move(done), {});
   return {};
 }
 
 Result<std::unique_ptr<Subscription>> ZmqStore::subscribe(std::string_view table, const SubscribeOptions& options) {
-  const ZmqTableSpec* const direct = parts_->find(table);
-  if (direct == nullptr) return parts_->wrapped().subscribe(table, options);
-  Result<std::unique_ptr<Subscription>> inner = parts_->server().subscribe(direct->database, table, options);
+  const ZmqTableSpec* const direct = impl_->find(table);
+  if (direct == nullptr) return impl_->wrapped().subscribe(table, options);
+  Result<std::unique_ptr<Subscription>> inner = impl_->server().subscribe(direct->database, table, options);
   if (!inner) return inner;
-  return std::make_unique<CopyingConsumer>(std::move(*inner), parts_->behind(), parts_->recovery(), direct->table);
+  return std::make_unique<CopyingConsumer>(std::move(*inner), impl_->behind(), impl_->recovery(), direct->table);
 }
 
-void ZmqStore::get(std::string_view table, std::string_view key, GetDone done) { parts_->wrapped().get(table, key, std::move(done)); }
+void ZmqStore::get(std::string_view table, std::string_view key, GetDone done) { impl_->wrapped().get(table, key, std::move(done)); }
 
 void ZmqStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  parts_->wrapped().scan(table, cursor, max, std::move(done));
+  impl_->wrapped().scan(table, cursor, max, std::move(done));
 }
 
 void ZmqStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  if (parts_->find(table) == nullptr) return parts_->wrapped().scan_written(table, cursor, max, std::move(done));
+  if (impl_->find(table) == nullptr) return impl_->wrapped().scan_written(table, cursor, max, std::move(done));
   const Status never{StatusCode::Unimplemented,
                      "direct table " + quoted(table) + ": what waits lies in its server and the rows in the store"};
-  parts_->completions().post(std::move(done), failure(never));
+  impl_->completions().post(std::move(done), failure(never));
 }
 
 Result<Store::Size> ZmqStore::size(std::string_view table) const {
-  Result<Size> size = parts_->wrapped().size(table);
-  const ZmqTableSpec* const direct = parts_->find(table);
-  if (size && direct != nullptr) size->staged = *parts_->server().staged(direct->database, table);
+  Result<Size> size = impl_->wrapped().size(table);
+  const ZmqTableSpec* const direct = impl_->find(table);
+  if (size && direct != nullptr) size->staged = *impl_->server().staged(direct->database, table);
   return size;
 }
 
-Status ZmqStore::health() const { return parts_->wrapped().health(); }
+Status ZmqStore::health() const { return impl_->wrapped().health(); }
 
 WriteAnswer ZmqStore::write_answer(std::string_view table) const {
-  return parts_->find(table) != nullptr ? WriteAnswer::Accepted : parts_->wrapped().write_answer(table);
+  return impl_->find(table) != nullptr ? WriteAnswer::Accepted : impl_->wrapped().write_answer(table);
 }
 
-bool ZmqStore::outlives_process(std::string_view table) const { return parts_->wrapped().outlives_process(table); }
-StoreReport ZmqStore::report() const { return parts_->wrapped().report(); }
-void ZmqStore::poll() { parts_->wrapped().poll(); }
+bool ZmqStore::outlives_process(std::string_view table) const { return impl_->wrapped().outlives_process(table); }
+StoreReport ZmqStore::report() const { return impl_->wrapped().report(); }
+void ZmqStore::poll() { impl_->wrapped().poll(); }
 
 void ZmqStore::begin_end() {
-  parts_->server().hold();
-  parts_->wrapped().begin_end();
+  impl_->server().hold();
+  impl_->wrapped().begin_end();
 }
 
-std::size_t ZmqStore::unfinished() const { return parts_->unfinished() + parts_->wrapped().unfinished(); }
-bool ZmqStore::release() { return parts_->wrapped().release(); }
+std::size_t ZmqStore::unfinished() const { return impl_->unfinished() + impl_->wrapped().unfinished(); }
+bool ZmqStore::release() { return impl_->wrapped().release(); }
 
 Status ZmqStore::finish() {
-  const std::size_t changes = parts_->unfinished();
-  const Status rest = parts_->wrapped().finish();
+  const std::size_t changes = impl_->unfinished();
+  const Status rest = impl_->wrapped().finish();
   if (changes == 0) return rest;
   const std::string what = std::to_string(changes) + " changes of direct tables";
   return {StatusCode::DataLoss, rest.ok() ? what : what + ", " + std::string{rest.message()}};

@@ -24,8 +24,8 @@
 
 namespace rondo::sim {
 
-struct World::Inside final : RuntimeEvents, Faults::Victim {
-  explicit Inside(World& owner);
+struct World::Impl final : RuntimeEvents, Faults::Victim {
+  explicit Impl(World& owner);
 
   // RuntimeEvents.
   void row(const RowEvent& event) override;

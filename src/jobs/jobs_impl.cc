@@ -1,4 +1,4 @@
-#include "jobs/parts.h"
+#include "jobs/jobs_impl.h"
 
 #include "jobs/jobs_view.h"
 #include "rondo/base/assert.h"
@@ -19,8 +19,8 @@ Jobs::JobSource Jobs::JobSource::taken(Runtime& runtime) {
   return std::move(*source);
 }
 
-Jobs::Parts::Parts(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, const JobSource& source,
-                   std::function<bool(std::string_view)> repeat)
+Jobs::Impl::Impl(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, const JobSource& source,
+                 std::function<bool(std::string_view)> repeat)
     : hooks(source.hooks),
       core(runtime, std::move(store), options, std::move(repeat), [this](Duration step) { planning.clock_was_set(step); }),
       runs(runtime, hooks, *source.turns),
@@ -42,7 +42,7 @@ Jobs::Parts::Parts(Runtime& runtime, std::shared_ptr<JobStore> store, const Jobs
     runtime.scheduler().add(*timer);
 }
 
-Jobs::Parts::~Parts() {
+Jobs::Impl::~Impl() {
   hooks->reset();  // The Orchs outlive it.
   async.leave_all();
   ends.submit_last();

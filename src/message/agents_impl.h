@@ -1,4 +1,4 @@
-// Core: the implementation of Agents, shared by its files: the contexts, queues, agents, groups and topics. Members that are not atomic are
+// The implementation of Agents, shared by its files: the contexts, queues, agents, groups and topics. Members that are not atomic are
 // guarded by 'lock'. Posting and handling a message touches none of them.
 #pragma once
 
@@ -22,9 +22,9 @@
 
 namespace rondo {
 
-struct Agents::Core {
+struct Agents::Impl {
   using ContextFor = std::function<Result<std::shared_ptr<message::SchedulerContext>>(Priority)>;
-  Core(AgentsOptions given, ContextFor find) : options(std::move(given)), context_for(std::move(find)) {}
+  Impl(AgentsOptions given, ContextFor find) : options(std::move(given)), context_for(std::move(find)) {}
 
   /// Returns the queue of 'priority' and makes it if it is absent.
   Result<std::shared_ptr<message::AgentQueue>> queue(Priority priority);
@@ -79,7 +79,7 @@ struct FailedAgent final : std::exception {
 };
 }  // namespace message
 
-struct AgentGroup::Parts {
+struct AgentGroup::Impl {
   std::vector<std::unique_ptr<Agent>> agents;
 };
 

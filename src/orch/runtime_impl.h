@@ -32,7 +32,7 @@
 
 namespace rondo {
 
-struct Runtime::Parts {
+struct Runtime::Impl {
   /// From now on facts cross to and from the other members of 'shared'. Call it once.
   void join(std::shared_ptr<SharedFacts> shared);
   /// Reports that 'rows' rows that waited for 'fact' were queued.
@@ -76,14 +76,14 @@ struct Runtime::Parts {
   std::unique_ptr<Log> log;  // RuntimeOptions::log_rejects; null if it is false.
   /// Collects the errors of an Orch while it is being constructed.
   struct Adding {
-    explicit Adding(Parts& of);
+    explicit Adding(Impl& of);
     ~Adding();
     Adding(const Adding&) = delete;
     Adding& operator=(const Adding&) = delete;
     void refuse(Status why) {
       if (refused.ok()) refused = std::move(why);
     }
-    Parts& parts;
+    Impl& parts;
     Adding* const outer;
     Status refused;
   };
@@ -127,7 +127,7 @@ inline std::string from_elsewhere(std::string call) {
   return std::move(call) + " was called on another thread than the runtime's; use Runtime::post";
 }
 
-inline void Runtime::Parts::expect_here(std::string_view function, std::string_view of) const {
+inline void Runtime::Impl::expect_here(std::string_view function, std::string_view of) const {
   RONDO_EXPECT(scheduler->is_here(),
                from_elsewhere("Runtime::" + std::string{function} + (of.empty() ? std::string{} : " of " + std::string{of})));
 }
@@ -151,8 +151,8 @@ struct Runtime::BusyWorkers {
 template <class Answer>
 std::vector<Answer> Runtime::ask_workers(std::function<Answer(Runtime& worker)> question, BusyWorkers* busy) const {
   std::vector<Answer> answers;
-  for (Worker* const worker : parts_->workers) {
-    if (busy != nullptr && busy->knows(*worker, *parts_->clock)) continue;
+  for (Worker* const worker : impl_->workers) {
+    if (busy != nullptr && busy->knows(*worker, *impl_->clock)) continue;
     // Owned by the question too: an answer after the deadline is written here, and no thread reads it.
     const auto answer = std::make_shared<Answer>();
     if (worker->ask([answer, question](Runtime& runtime) { *answer = question(runtime); })) {

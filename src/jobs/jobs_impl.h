@@ -1,4 +1,4 @@
-// Jobs::Parts: the parts of a running Jobs. Each uses those before it:
+// Jobs::Impl: the parts of a running Jobs. Each uses those before it:
 //
 //   planning (store thread) -> timetable -> row of JOB_RUN_<priority> -> dispatch -> pool, or async -> ends -> store
 //
@@ -22,13 +22,13 @@ struct Jobs::JobSource {
   JobTurns* turns = nullptr;
 };
 
-struct Jobs::Parts {
+struct Jobs::Impl {
   /// 'repeat' makes a recorded call again (RecordedCalls).
-  Parts(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, const JobSource& source,
-        std::function<bool(std::string_view)> repeat);
-  ~Parts();
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
+  Impl(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, const JobSource& source,
+       std::function<bool(std::string_view)> repeat);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   const HooksOf hooks;
   Core core;
@@ -41,8 +41,8 @@ struct Jobs::Parts {
   Dispatch dispatch;
   Planning planning;
   std::map<std::string, Status> not_stored;  // Jobs whose last definition failed and had no 'done' callback.
-  /// For checks of parameters that are answered later: it is gone with the Parts.
-  std::shared_ptr<Parts*> self = std::make_shared<Parts*>(this);
+  /// For checks of parameters that are answered later: it is gone with the Impl.
+  std::shared_ptr<Impl*> self = std::make_shared<Impl*>(this);
 };
 
 }  // namespace rondo::jobs

@@ -1,4 +1,4 @@
-// Workers::Parts: which worker offers which command, and which run is where. Scheduler thread only.
+// Workers::Impl: which worker offers which command, and which run is where. Scheduler thread only.
 #pragma once
 
 #include <cstdint>
@@ -124,11 +124,11 @@ struct WorkerCheck {
 /// The places that a worker's runs occupy. One that has ended there occupies none, although its end is still to come.
 std::size_t places_in_use(const std::map<std::int64_t, PlacedRun>& runs, const WorkerEntry& worker);
 
-struct Workers::Parts {
-  Parts(Runtime& runtime, Jobs& jobs, const WorkersOptions& options);
-  ~Parts();
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
+struct Workers::Impl {
+  Impl(Runtime& runtime, Jobs& jobs, const WorkersOptions& options);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   // --- connections (connections.cc)
   void connect(const Arguments& arguments, Reply reply);
@@ -233,7 +233,7 @@ struct Workers::Parts {
   /// Chooses the workers that may have what a reader lacks, and asks the first of them.
   void choose_workers(std::int64_t request);
   /// Asks the store for the run of a reader.
-  void find_run(std::int64_t request, void (Parts::*found)(std::int64_t request, const Result<JobRun>& run));
+  void find_run(std::int64_t request, void (Impl::*found)(std::int64_t request, const Result<JobRun>& run));
   /// Chooses the workers for a run that no worker has at present.
   void choose_past(std::int64_t request, const Result<JobRun>& run);
   /// Asks the next worker of a reader, or has it wait for its run, or ends it.
@@ -271,8 +271,8 @@ struct Workers::Parts {
   std::set<std::string> lent;               // Commands that no worker offers, with a handler for has_claims().
   std::set<std::string, std::less<>> came;  // Until then: the workers that have reported their runs. At most limits::kWorkers.
   TimerSource timer;
-  /// For calls that come back later: it is gone with the Parts.
-  std::shared_ptr<Parts*> self = std::make_shared<Parts*>(this);
+  /// For calls that come back later: it is gone with the Impl.
+  std::shared_ptr<Impl*> self = std::make_shared<Impl*>(this);
 };
 
 }  // namespace rondo::jobs
