@@ -54,7 +54,7 @@ Outcome AsyncRuns::begin(LiveRun& live, const HandlerEntry& handler, const Ticke
     is_held = run <= runs_.recovered_to && async->held && !async->held(run).empty();
     return !live.verdict && !is_held && lines_[name].empty() && has_room(*async, run);
   });
-  if (core_.calls.is_replayed()) is_held = !may_begin && core_.calls.is_next(call_text("held", run));
+  is_held = !may_begin && core_.told("held", run, is_held);
   if (is_held) core_.record("held", run);
   if (live.stage != LiveRun::Stage::Fired) return Outcome::done();  // The handler has ended the run.
   if (!may_begin && !handlers_.contains(name)) {                    // The handler has removed itself.
@@ -108,12 +108,11 @@ void AsyncRuns::start(LiveRun& live, const RemoteHandler& handler, Status thrown
 void AsyncRuns::call_begin(std::shared_ptr<AsyncRun::State> of_attempt, const RemoteHandler& handler, Status thrown) {
   Core::CallsWithin marks(core_, "begin", of_attempt->run, of_attempt->number);
   const auto state = std::move(of_attempt);  // The marks are also around the end of a run that the handler drops.
-  if (core_.calls.is_replayed()) {
-    replayed_.insert_or_assign(state->run, state);
-    return marks.repeat();
-  }
-  if (thrown.ok()) thrown = core_.call_out([&] { handler.basic.begin(AsyncRun{state}); });
-  if (!thrown.ok()) state->end(std::move(thrown), {});
+  if (core_.calls.is_replayed()) replayed_.insert_or_assign(state->run, state);
+  marks.make([&] {
+    if (thrown.ok()) thrown = core_.call_out([&] { handler.basic.begin(AsyncRun{state}); });
+    if (!thrown.ok()) state->end(std::move(thrown), {});
+  });
 }
 
 void AsyncRuns::serve_line(const std::string& name) {
@@ -175,7 +174,7 @@ void AsyncRuns::check_again(const std::string& name) {
         has_begun = async->has_begun && async->has_begun(id);
         stays = !has_begun && async->held && !async->held(id).empty();
       });
-      if (core_.calls.is_replayed()) stays = core_.calls.is_next(call_text("held", run));
+      stays = core_.told("held", run, stays);
     }
     // The handler may have ended the run. It may have removed itself, too: then this run and those behind it wait for the handler.
     LiveRun* const live = runs_.find(run);
@@ -186,8 +185,7 @@ void AsyncRuns::check_again(const std::string& name) {
       continue;
     }
     stand_in_line(*live);
-    bool begins = has_begun || !thrown.ok();
-    if (core_.calls.is_replayed()) begins = core_.calls.is_next(call_text("answer", run, true));
+    const bool begins = core_.told("answer", run, has_begun || !thrown.ok());
     core_.record("answer", run, begins);
     if (begins) {
       begun.emplace_back(run, std::move(thrown));

@@ -37,10 +37,9 @@ class AsyncRuns {
   /// they made instead.
   template <class Question>
   Status ask(std::int64_t run, const Question& question) {
-    Core::CallsWithin marks(core_, "ask", run);
-    if (!core_.calls.is_replayed()) return core_.call_out(question);
-    marks.repeat();
-    return {};
+    Status thrown;
+    Core::CallsWithin{core_, "ask", run}.make([&] { thrown = core_.call_out(question); });
+    return thrown;
   }
   /// What an asynchronous handler answers about a run; true if it throws. A replay does not call the handler, and uses the recorded answer.
   /// The handler may remove itself, or end the run, within 'question', which returns its answer.
@@ -48,7 +47,7 @@ class AsyncRuns {
   bool answer_of(std::int64_t run, Status& thrown, const Question& question) {
     bool answer = false;
     thrown = ask(run, [&] { answer = question(); });
-    answer = core_.calls.is_replayed() ? core_.calls.is_next(call_text("answer", run, true)) : answer || !thrown.ok();
+    answer = core_.told("answer", run, answer || !thrown.ok());
     core_.record("answer", run, answer);
     return answer;
   }

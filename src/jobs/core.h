@@ -46,7 +46,11 @@ struct Core {
     ~CallsWithin();
     CallsWithin(const CallsWithin&) = delete;
     CallsWithin& operator=(const CallsWithin&) = delete;
-    /// In a replay, in place of the function.
+    /// Calls the function; a replay makes the calls that it made.
+    template <class Function>
+    void make(const Function& function) {
+      core.calls.is_replayed() ? repeat() : function();
+    }
     void repeat();
     Core& core;
     std::string text;
@@ -54,6 +58,10 @@ struct Core {
   };
   /// Marks the beginnings of the functions under way, before the first call of each.
   void mark_calls();
+  /// What a function of the user said about a run, as a yes or no: 'answer', or in a replay what was recorded as 'verb'.
+  bool told(std::string_view verb, std::int64_t run, bool answer) {
+    return calls.is_replayed() ? calls.is_next(call_text(verb, run, true)) : answer;
+  }
   /// Calls the 'done' of a caller with the present answer of the store.
   template <class T>
   void call_done(const Jobs::Done<T>& done, std::type_identity_t<Result<T>> result) {

@@ -199,12 +199,12 @@ void Dispatch::watch_drain() {
   const std::string open =
       std::to_string(runs_.stats.running) + " attempts are under way, and " + std::to_string(ends_.pending()) + " ends are not stored";
   const Status result = is_over ? Status{} : Status{StatusCode::DeadlineExceeded, open};
-  Core::CallsWithin marks(core_, "drained");
-  if (core_.calls.is_replayed()) return marks.repeat();
-  const auto done = std::exchange(drained_, {});
-  if (!done) return;
-  const Status thrown = core_.call_out([&] { done(result); }, "the 'done' of Jobs::drain()");
-  if (!thrown.ok()) core_.report(Change::event("drained", "jobs", {}), thrown);
+  Core::CallsWithin{core_, "drained"}.make([&] {
+    const auto done = std::exchange(drained_, {});
+    if (!done) return;
+    const Status thrown = core_.call_out([&] { done(result); }, "the 'done' of Jobs::drain()");
+    if (!thrown.ok()) core_.report(Change::event("drained", "jobs", {}), thrown);
+  });
 }
 
 void Dispatch::end_pools() {

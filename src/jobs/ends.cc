@@ -278,15 +278,16 @@ void Ends::take_stored(const std::vector<Ending>& stored) {
 }
 
 void Ends::publish(const JobRun& run) {
-  Core::CallsWithin marks(core_, "ended", run.id);
-  if (core_.calls.is_replayed()) return marks.repeat();
-  const auto report = [&](const Status& why) { core_.report(Change::event("ended", key_of(run), {}), why); };
-  if (ended_listener_) {
-    const Status thrown = core_.call_out([&] { ended_listener_(run); }, "the listener of Jobs::on_end() for run " + std::to_string(run.id));
-    if (!thrown.ok()) report(thrown);
-  } else if (run.state == RunState::Failed || run.state == RunState::TimedOut) {
-    report({StatusCode::Internal, "the run " + key_of(run) + " ended as " + std::string{to_string(run.state)} + ": " + run.note});
-  }
+  Core::CallsWithin{core_, "ended", run.id}.make([&] {
+    const auto report = [&](const Status& why) { core_.report(Change::event("ended", key_of(run), {}), why); };
+    if (ended_listener_) {
+      const Status thrown =
+          core_.call_out([&] { ended_listener_(run); }, "the listener of Jobs::on_end() for run " + std::to_string(run.id));
+      if (!thrown.ok()) report(thrown);
+    } else if (run.state == RunState::Failed || run.state == RunState::TimedOut) {
+      report({StatusCode::Internal, "the run " + key_of(run) + " ended as " + std::string{to_string(run.state)} + ": " + run.note});
+    }
+  });
 }
 
 bool Ends::when_stored(std::int64_t run, std::uint32_t attempt, std::function<void(const Status& why)> stored) {

@@ -53,14 +53,14 @@ constexpr std::size_t kUnwantedOfLook = 8192;
 
 SwitchAgent::SwitchAgent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
     : runtime_(runtime),
-      journal_(JournalRecorder::of(runtime)),
       options_(std::move(options)),
+      readings_(JournalRecorder::of(runtime), options_.restart),
       reconciler_(plane),
       programmer_(runtime.scheduler(), reconciler_,
                   {.mode = options_.mode,
                    .priority = kAnswers,
                    .ops_max = options_.orders_max,
-                   .observer = journal_,
+                   .observer = JournalRecorder::of(runtime),
                    .answers = options_.answers,
                    .on_refused = options_.on_refused,
                    .reword =
@@ -90,7 +90,11 @@ SwitchAgent::SwitchAgent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions 
   interfaces_.on_address_gone([this](const IpAddress& address) {
     if (audit_ != nullptr) audit_->address_changed(address);
   });
-  if (journal_ != nullptr) note_settings();
+  // The settings that decisions depend on.
+  readings_.set("agent.table", options_.table);
+  readings_.set("agent.orders_max", options_.orders_max);
+  readings_.set("agent.retry_quota", options_.retry_quota);
+  readings_.set("agent.protocol", options_.protocol);
 }
 
 /// Explains why a neighbour is missing. If it has a row, the row's own reason is used. Without a row, the kernel learns none on a port
@@ -106,14 +110,6 @@ std::string SwitchAgent::neighbor_words(std::string_view key) const {
   return words.empty() && unresolved_words_ ? unresolved_words_(key) : words;
 }
 
-/// Records the settings that decisions depend on.
-void SwitchAgent::note_settings() {
-  journal_->note("agent.table", std::to_string(options_.table));
-  journal_->note("agent.orders_max", std::to_string(options_.orders_max));
-  journal_->note("agent.retry_quota", std::to_string(options_.retry_quota));
-  journal_->note("agent.protocol", std::to_string(options_.protocol));
-}
-
 SwitchAgent::~SwitchAgent() {
   row_states_.on_lost({});  // The runtime may outlive the audit.
 }
@@ -122,7 +118,7 @@ Status SwitchAgent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
   // Subscribe before reading: the monitor then reports every change made after this point.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
-    if (journal_ != nullptr) journal_->link(event);
+    readings_.link(event);
     if (options_.on_link) options_.on_link(event);
     if (!restarted_) reconciler_.link_event(event);
     const bool has_new_mac = port_ids_.find(event.name) == event.port && port_ids_.device(event.name).mac != event.mac;
@@ -144,16 +140,15 @@ Status SwitchAgent::start() {
     return read;
   }
   ports_.begin();
-  RecordedRestart* const recorded = options_.restart;
-  const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
-  const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
-  if (journal_ != nullptr) journal_->kernel_found(found, nexthops);
-  if (found > 0) begin_restart();
-  nexthop_groups_.adopt(nexthops);
+  const Readings::Found found = readings_.found([this] {
+    return Readings::Found{reconciler_.counts().found, reconciler_.known_nexthops()};
+  });
+  if (found.objects > 0) begin_restart();
+  nexthop_groups_.adopt(found.nexthops);
   started_ = runtime_.scheduler().now();
   await_standing_rows();
   begin_audits();
-  if (found == 0) {
+  if (found.objects == 0) {
     end_restart();
   } else {
     restart_timer_.arm_every(kLook, started_ + kLook);
@@ -161,26 +156,26 @@ Status SwitchAgent::start() {
   return {};
 }
 
-/// Notes the ports that the data plane shows in use as interfaces, because a replay needs them for the same decisions. A port may have no
-/// address: neighbours and next hops with link-local addresses need none.
-void SwitchAgent::begin_restart() {
+/// The numbers of the ports that the data plane shows in use as interfaces, as text. A port may have no address: neighbours and next hops
+/// with link-local addresses need none.
+std::string SwitchAgent::read_interfaces() const {
   std::set<IfIndex> ports;
-  std::string noted;
-  if (options_.restart != nullptr) {
-    noted = options_.restart->note(kInterfacesNote);
-    std::istringstream numbers{noted};
-    for (std::uint32_t number = 0; numbers >> number;) ports.insert(IfIndex{number});
-  } else {
-    for (const AddressEntry& entry : reconciler_.known_addresses()) {
-      if (entry.ours || !is_link_local(entry.address.address)) ports.insert(entry.port);
-    }
-    for (const NeighborEntry& entry : reconciler_.known_neighbors()) ports.insert(entry.port);
-    for (const NexthopEntry& entry : reconciler_.known_nexthops()) {
-      if (entry.port) ports.insert(entry.port);
-    }
-    for (const IfIndex port : ports) noted.append(noted.empty() ? "" : " ").append(std::to_string(port.value()));
+  for (const AddressEntry& entry : reconciler_.known_addresses()) {
+    if (entry.ours || !is_link_local(entry.address.address)) ports.insert(entry.port);
   }
-  if (journal_ != nullptr && !noted.empty()) journal_->note(kInterfacesNote, noted);
+  for (const NeighborEntry& entry : reconciler_.known_neighbors()) ports.insert(entry.port);
+  for (const NexthopEntry& entry : reconciler_.known_nexthops()) {
+    if (entry.port) ports.insert(entry.port);
+  }
+  std::string text;
+  for (const IfIndex port : ports) text.append(text.empty() ? "" : " ").append(std::to_string(port.value()));
+  return text;
+}
+
+void SwitchAgent::begin_restart() {
+  std::istringstream numbers{readings_.note(kInterfacesNote, [this] { return read_interfaces(); })};
+  std::set<IfIndex> ports;
+  for (std::uint32_t number = 0; numbers >> number;) ports.insert(IfIndex{number});
   port_ids_.begin_restart(std::move(ports));
   note_set_up(options_.on_set_up);
 }
@@ -199,10 +194,8 @@ void SwitchAgent::note_set_up(const std::function<void(std::string_view port)>& 
 
 /// Tables take turns, so without this the order of turns would decide between standing rows for one port.
 void SwitchAgent::await_standing_rows() {
-  const bool waits = options_.restart != nullptr ? !options_.restart->note(kStandingNote).empty()
-                                                 : !are_handled(kInterfaceTables) || !are_handled(kLagMemberTables);
-  if (!waits) return;
-  if (journal_ != nullptr) journal_->note(kStandingNote, "1");
+  const auto read = [this] { return are_handled(kInterfaceTables) && are_handled(kLagMemberTables) ? "" : "1"; };
+  if (readings_.note(kStandingNote, read).empty()) return;
   interfaces_.await_standing_rows();
   standing_timer_.arm_every(kMembersLook, started_ + kMembersLook);
 }
@@ -212,8 +205,7 @@ void SwitchAgent::look_at_standing_rows() {
   const bool are_interfaces = !interfaces_.has_standing_rows(kInterfaceRows);
   const std::span<const std::string_view> tables =
       are_interfaces ? std::span<const std::string_view>{kLagMemberTables} : std::span<const std::string_view>{kInterfaceTables};
-  const bool is_quiet = options_.restart != nullptr ? options_.restart->rows_are_handled() : are_handled(tables);
-  if (journal_ != nullptr) journal_->restart_look(is_quiet);
+  const bool is_quiet = readings_.are_handled([&] { return are_handled(tables); });
   members_polls_ = is_quiet ? members_polls_ + 1 : 0;
   if (members_polls_ < kMembersPolls && runtime_.scheduler().now() - started_ < kWaitForRows) return;
   members_polls_ = 0;
@@ -230,10 +222,7 @@ bool SwitchAgent::are_handled(std::span<const std::string_view> tables) const {
 
 void SwitchAgent::look_at_restart() {
   audit_while_waiting();
-  // A replay has no store that could tell what waits in it: it repeats the recorded answers.
-  const bool is_quiet =
-      options_.restart != nullptr ? options_.restart->rows_are_handled() : rows_have_come() && rows_are_handled() && !deletions_are_held();
-  if (journal_ != nullptr) journal_->restart_look(is_quiet);
+  const bool is_quiet = readings_.are_handled([this] { return rows_have_come() && rows_are_handled() && !deletions_are_held(); });
   // Several checks in a row: a row may be on its way through a store, or between two states.
   if (quiet_polls_ < kQuietPolls) quiet_polls_ = is_quiet ? quiet_polls_ + 1 : 0;
   if (quiet_polls_ == kPollsForRows || runtime_.scheduler().now() - started_ >= kWaitForRows) interfaces_.rows_have_come();
@@ -285,8 +274,7 @@ void SwitchAgent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
   leave_foreign_entries();
-  const std::vector<DeleteOrder> deletes = unwanted();
-  if (journal_ != nullptr) journal_->unwanted(deletes);
+  const std::vector<DeleteOrder> deletes = readings_.unwanted([this] { return read_unwanted(); });
   std::vector<Operation> neighbors;
   std::vector<Operation> stage;
   for (const DeleteOrder& one : deletes) {
@@ -306,8 +294,7 @@ void SwitchAgent::leave_foreign_entries() {
 }
 
 /// Returns the neighbours, and the objects of the first later stage that has any.
-std::vector<DeleteOrder> SwitchAgent::unwanted() {
-  if (options_.restart != nullptr) return options_.restart->unwanted();
+std::vector<DeleteOrder> SwitchAgent::read_unwanted() {
   Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
   std::vector<DeleteOrder> orders = std::move(found.neighbors);
   for (std::vector<DeleteOrder>* const stage :
@@ -334,7 +321,7 @@ void SwitchAgent::end_restart() {
 // --- audits
 
 /// A replay reads nothing back.
-bool SwitchAgent::has_audits() const { return options_.restart == nullptr && options_.answers == nullptr; }
+bool SwitchAgent::has_audits() const { return !readings_.is_recorded() && options_.answers == nullptr; }
 
 Status SwitchAgent::watch_objects() {
   if (!has_audits()) return {};
@@ -353,7 +340,7 @@ Status SwitchAgent::watch_objects() {
 
 void SwitchAgent::begin_audits() {
   const auto repair_these = [this](DriftKind kind, std::span<const DeleteOrder> objects) { repair(kind, objects); };
-  if (options_.restart != nullptr) options_.restart->on_drift(repair_these);
+  readings_.on_drift(repair_these);
   if (!has_audits()) return;
   const auto may_delete = [this](ObjectKind kind, std::uint64_t count, std::uint64_t total) {
     const std::string objects{to_string(kind)};
@@ -367,7 +354,7 @@ void SwitchAgent::begin_audits() {
 }
 
 void SwitchAgent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
-  if (journal_ != nullptr) journal_->drifted(kind, objects);
+  readings_.drifted(kind, objects);
   reconciler_.distrust();  // Otherwise a repair in a start that is held would be answered without being carried out.
   if (kind == DriftKind::Unwanted) return delete_objects(objects);
   std::vector<NexthopDelete> nexthops;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "dataplane/reconciler.h"
-#include "dataplane/recorded_restart.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/limits.h"
 #include "rondo/dataplane/programmer.h"
@@ -31,6 +30,7 @@
 #include "switch_agent/number_space.h"
 #include "switch_agent/port_ids.h"
 #include "switch_agent/ports.h"
+#include "switch_agent/readings.h"
 #include "switch_agent/routes.h"
 #include "switch_agent/row_states.h"
 #include "switch_agent/safety_stop.h"
@@ -39,10 +39,6 @@
 #include "switch_agent/vrf_tables.h"
 #include "switch_agent/vrfs.h"
 #include "switch_agent/withdrawals.h"
-
-namespace rondo {
-class JournalRecorder;
-}
 
 namespace rondo::switch_agent {
 
@@ -137,6 +133,7 @@ class SwitchAgent {
 
  private:
   std::string neighbor_words(std::string_view key) const;
+  std::string read_interfaces() const;
   void begin_restart();
   void restore_settings(const std::string& name);
   void note_set_up(const std::function<void(std::string_view port)>& handler);
@@ -150,19 +147,18 @@ class SwitchAgent {
   bool deletions_are_held();
   void delete_unwanted();
   void leave_foreign_entries();
-  std::vector<DeleteOrder> unwanted();
+  std::vector<DeleteOrder> read_unwanted();
   void end_restart();
   bool has_audits() const;
   Status watch_objects();
   void begin_audits();
-  void note_settings();
   void repair(DriftKind kind, std::span<const DeleteOrder> objects);
   void delete_objects(std::span<const DeleteOrder> objects);
   void clear_device(const std::string& port, IfIndex device);
 
   Runtime& runtime_;
-  JournalRecorder* const journal_;  // Null without a journal.
   const SwitchAgentOptions options_;
+  Readings readings_;
   Reconciler reconciler_;
   Programmer programmer_;
   PortIds port_ids_;
