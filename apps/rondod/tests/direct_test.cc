@@ -128,8 +128,8 @@ TEST_F(RondodFedDirectly, TenThousandHostileConnectionsAreBoundedAndTold) {
     EXPECT_LT(resident(), before + kMemoryPromise);
   }
   EXPECT_LE(figures().at("open_connections").to_number<int>(), 256 + 64);
-  EXPECT_EQ(figures().at("connections_most"), 256);
-  EXPECT_GT(fault("too-many-peers"), 0U);
+  EXPECT_TRUE(becomes([this] { return figures().at("connections_most") == 256 && fault("too-many-peers") > 0; }))
+      << json::serialize(figures());
   EXPECT_TRUE(becomes([this] { return log_text().find("too-many-peers") != std::string::npos; })) << log_text();
   EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("its limits of connections were met"));
   hostile.clear();
@@ -150,9 +150,10 @@ TEST_F(RondodFedDirectly, ARouteOfAnotherProcessIsProgrammed) {
   EXPECT_TRUE(producer.until([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
   EXPECT_TRUE(becomes([&] { return figures().at("behind") == 0; }));
   EXPECT_THAT(json::serialize(call("get", route)), HasSubstr("10.0.0.2"));
-  EXPECT_THAT(json::serialize(call("why", route)), HasSubstr("\"done\""));
+  EXPECT_TRUE(becomes([&] { return figures().at("staged") == 0; }));
+  EXPECT_TRUE(becomes([&] { return json::serialize(call("why", route)).find("\"done\"") != std::string::npos; }))
+      << json::serialize(call("why", route));
   EXPECT_EQ(figures().at("entries"), 6);
-  EXPECT_EQ(figures().at("staged"), 0);
   EXPECT_EQ(figures().at("recovered"), true);
 
   call("del", route);  // The admin socket writes into the same table.

@@ -182,6 +182,10 @@ TEST_F(LookingOn, TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt) {
   ASSERT_TRUE(writer.end().ok());
   ASSERT_TRUE(writer.finish().has_value());
   ASSERT_TRUE(becomes([this] { return call("top").at("awaited_facts").to_number<std::size_t>() == kGroups; }));
+  const std::string last = "20." + std::to_string((2 * kGroups - 1) / 256) + "." + std::to_string((2 * kGroups - 1) % 256) + ".0/24";
+  ASSERT_TRUE(becomes([&] {  // The route that is taken last waits for a fact that is awaited already.
+    return call("why", {{"table", "ROUTE_TABLE"}, {"key", last}}).at("chain").at(0).at("state") == "parked";
+  }));
   const json::array facts = call("top").at("facts").as_array();
   ASSERT_EQ(facts.size(), limits::kTopFacts);
   EXPECT_EQ(facts[0].at("rows"), 2) << json::serialize(facts[0]);
