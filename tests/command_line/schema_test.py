@@ -217,9 +217,14 @@ def check_fpm(daemon, checker, rondod):
     """The command `fpm`, which needs an FPM server."""
     check = daemon.run("--json", "fpm")
     assert check.returncode == 1 and "[fpm]" in check.stderr, check
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as reserved:  # It stays bound, so that no other program gets the port. rondod binds it with SO_REUSEADDR.
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        check_fpm_at(daemon, checker, rondod, port)
+
+
+def check_fpm_at(daemon, checker, rondod, port):
     with Rondod(rondod, daemon.rondo, f"[fpm]\nenabled = true\nport = {port}\n") as other:
         fpm = checker.check("fpm", other.run("--json", "fpm").stdout)
         assert fpm["endpoint"] == f"127.0.0.1:{port}" and fpm["resync"] == "no session" and fpm["routes"] == 0, fpm
