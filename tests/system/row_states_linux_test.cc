@@ -78,7 +78,7 @@ TEST_F(RowStatesOnLinux, ARouteThatTheKernelDroppedWithItsPortIsNotCalledDone) {
   set_carrier(true);
   ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "192.168.0.0/16") == "installed"; })) << log_text();
   EXPECT_TRUE(becomes([&] { return kernel_routes() == (lab ? 1U : 0U); }));
-  EXPECT_THAT(answer("health"), ::testing::Not(HasSubstr("withdrawn")));
+  EXPECT_TRUE(becomes([&] { return answer("health").find("withdrawn") == std::string::npos; })) << answer("health");
 }
 
 /// A container that starts again causes this: rondod alone keeps the earlier namespace.
@@ -91,8 +91,8 @@ TEST_F(RowStatesOnLinux, ANamespaceThatIsMadeAgainUnderItsNameIsATrouble) {
   std::filesystem::create_symlink(lab->path(), name);
   std::ofstream(file("rondod.toml")) << "[admin]\nsocket = \"" << socket() << "\"\n[dataplane]\nnetwork_namespace = \"" << name << "\"\n";
   start();
-  EXPECT_THAT(answer("health"), HasSubstr(R"("healthy":true)"));
   const auto says = [&](std::string_view words) { return becomes([&] { return answer("health").find(words) != std::string::npos; }); };
+  EXPECT_TRUE(says(R"("healthy":true)")) << answer("health");
   std::filesystem::remove(name);
   EXPECT_TRUE(says("the network namespace '" + name + "' was removed")) << answer("health");
   std::filesystem::create_symlink("/proc/self/ns/net", name);
@@ -120,6 +120,8 @@ TEST_F(RowStatesOnLinux, AGroupWithoutANextHopThatTheKernelRefusesSaysSoAndSoDoI
   set("ROUTE_TABLE", "193.168.0.0/16", {{"nexthop_group", "2"}});
   const auto told = [&](std::string_view table, std::string_view key) { return answer("get", {{"table", table}, {"key", key}}); };
   ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "193.168.0.0/16") == "installed"; })) << log_text();
+  // The group may go on with the first member before the second one is answered.
+  EXPECT_TRUE(becomes([&] { return told("NEXTHOP_GROUP_TABLE", "2").find("Nexthop has invalid gateway") != std::string::npos; }));
   const auto refused = AllOf(HasSubstr("without 9.9.9.9 on swp1: "), HasSubstr("Nexthop has invalid gateway"));
   EXPECT_THAT(told("NEXTHOP_GROUP_TABLE", "2"), refused);
   EXPECT_THAT(told("ROUTE_TABLE", "193.168.0.0/16"), refused);
@@ -160,6 +162,8 @@ TEST_F(RowStatesOnLinux, DevicesThatWereTakenDownBetweenTwoRunsAreSetUpAndTheLog
   };
   ASSERT_NO_FATAL_FAILURE(set_devices());
   ASSERT_THAT(log_text(), ::testing::Not(HasSubstr("the start set up"))) << "the first start set up a new port";
+  // Each further start waits for rows longer than a busy machine stops this process, and then deletes what no row asks for.
+  std::ofstream(file("rondod.toml"), std::ios::app) << "hold_s = 5\n";
   const auto restart = [&] {
     ASSERT_EQ(::kill(pid, SIGKILL), 0);
     wait();
@@ -195,7 +199,8 @@ TEST_F(RowStatesOnLinux, AnIpv6AddressOfAPortThatIsDownIsSaidToBeWhereTheKernelH
   set("INTF_TABLE", key, {});
   ASSERT_TRUE(becomes([&] { return plane("INTF_TABLE", key) == "installed"; })) << answer("get", {{"table", "INTF_TABLE"}, {"key", key}});
   EXPECT_TRUE(is_in_kernel());
-  EXPECT_THAT(answer("why", {{"table", "INTF_TABLE"}, {"key", key}}), HasSubstr("tentative: the port is down"));
+  const auto why = [&] { return answer("why", {{"table", "INTF_TABLE"}, {"key", key}}); };
+  EXPECT_TRUE(becomes([&] { return why().find("tentative: the port is down") != std::string::npos; })) << why();
   ASSERT_TRUE(lab->ip("addr del fd00::1/64 dev swp1"));
   EXPECT_TRUE(becomes(is_in_kernel)) << "repaired" << log_text();
   EXPECT_TRUE(becomes([&] { return differences().find(R"("differences":0)") != std::string::npos; })) << differences();

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ class VlanOnLinux : public SystemRondod {
     ASSERT_TRUE(is_installed("INTF_TABLE", "Vlan10:10.0.0.1/24")) << answer("why", "INTF_TABLE", "Vlan10:10.0.0.1/24");
     ASSERT_TRUE(is_installed("ROUTE_TABLE", "10.9.0.0/16")) << answer("why", "ROUTE_TABLE", "10.9.0.0/16");
   }
+  /// For the next start: it waits for rows longer than a busy machine stops this process, and then deletes what no row asks for.
+  void hold_the_next_start() const { std::ofstream(file("rondod.toml"), std::ios::app) << "hold_s = 5\n"; }
   void write_rows() {
     set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "Vlan10"}});
     set("NEIGH_TABLE", "Vlan10:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
@@ -80,6 +83,7 @@ TEST_F(VlanOnLinux, TheBridgeIsAsItsRowsAskAndARestartChangesNothing) {
   EXPECT_THAT(before, Contains("route 10.9.0.0/16 via {Vlan10 10.0.0.2*1}"));
   ASSERT_EQ(::kill(pid, SIGKILL), 0);
   wait();
+  hold_the_next_start();
   start();
   write_rows();
   EXPECT_TRUE(becomes([&] { return client->call("stats", {}).value().at("agent").at("restarted").as_bool(); }));
@@ -96,8 +100,8 @@ TEST_F(VlanOnLinux, WhatAnotherProgramDoesToThemIsRepaired) {
         << deed << ::testing::PrintToString(switch_agent::difference(lines(), before)) << log_text();
     EXPECT_TRUE(is_installed("VLAN_MEMBER_TABLE", "Vlan10:swp1")) << answer("why", "VLAN_MEMBER_TABLE", "Vlan10:swp1");
   }
-  EXPECT_EQ(link("Vlan10").mtu, 9000U);
-  EXPECT_EQ(link("Vlan10").mac.to_string(), "02:00:00:00:10:10");
+  EXPECT_TRUE(becomes([&] { return link("Vlan10").mtu == 9000U && link("Vlan10").mac.to_string() == "02:00:00:00:10:10"; }))
+      << link("Vlan10").mtu << " " << link("Vlan10").mac.to_string();
 }
 
 TEST_F(VlanOnLinux, AStaticEntryIsInTheBridgeAndIsPutBack) {
@@ -110,7 +114,10 @@ TEST_F(VlanOnLinux, AStaticEntryIsInTheBridgeAndIsPutBack) {
   ASSERT_TRUE(gone.status.ok()) << gone.status.to_string();
   EXPECT_TRUE(becomes([&] { return plane->fdb().value().size() == 1; })) << log_text();
   ASSERT_TRUE(lab->bridge("fdb replace 02:00:00:00:00:aa dev swp1 master static"));
-  EXPECT_TRUE(becomes([&] { return plane->fdb().value().at(0).is_sticky; })) << "it keeps its port when a frame arrives at another";
+  EXPECT_TRUE(becomes([&] {
+    const std::vector<FdbEntry> entries = plane->fdb().value();
+    return entries.size() == 1 && entries[0].is_sticky;
+  })) << "it keeps its port when a frame arrives at another";
   const auto told = client->call("diff", {{"table", "FDB_TABLE"}});
   ASSERT_TRUE(told.has_value()) << told.error().to_string();
   EXPECT_EQ(told->at("differences").to_number<int>(), 0) << json::serialize(*told);
@@ -133,6 +140,7 @@ TEST_F(VlanOnLinux, AnEntryOfAnotherControlPlaneStaysAndItsRowWaits) {
   ASSERT_EQ(::kill(pid, SIGKILL), 0);
   wait();
   ASSERT_TRUE(lab->bridge("fdb replace 02:00:00:00:00:aa dev swp1 master static extern_learn"));
+  hold_the_next_start();
   start();
   write_rows();
   set("FDB_TABLE", "Vlan10:02:00:00:00:00:AA", {{"port", "swp1"}});

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -101,17 +102,26 @@ TEST_F(VrfOnLinux, APortItsAddressAndItsRoutesAreInTheVrfAndARestartChangesNothi
   write_rows();
   ASSERT_TRUE(says("get", "ROUTE_TABLE", "Vrf1:10.9.0.0/16", R"("plane":"installed")")) << answer("why", "ROUTE_TABLE", "Vrf1:10.9.0.0/16");
   auto plane = make_linux_dataplane({.network_namespace = lab->path(), .metric = 201}).value();
-  const switch_agent::Lines lines = switch_agent::lines_of(*plane);
-  EXPECT_THAT(lines, Contains("port swp1 in Vrf1"));
-  EXPECT_THAT(lines, Contains("route 10.9.0.0/16 table 1001 via {swp1 10.0.0.2*1}"));
-  EXPECT_THAT(lines, Contains("route ::/0 table 1001 metric 4278198272 unreachable"));
+  const auto lines = [&plane] {
+    switch_agent::Lines all = switch_agent::lines_of(*plane);
+    // The kernel adds these when it has noticed the carrier of their port.
+    std::erase_if(all, [](const std::string& line) { return line.find(" fe80:") != std::string::npos; });
+    return all;
+  };
+  const std::string last = "route ::/0 table 1001 metric 4278198272 unreachable";
+  EXPECT_TRUE(becomes([&] { return std::ranges::count(lines(), last) == 1; })) << ::testing::PrintToString(lines());
+  const switch_agent::Lines before = lines();
+  EXPECT_THAT(before, Contains("port swp1 in Vrf1"));
+  EXPECT_THAT(before, Contains("route 10.9.0.0/16 table 1001 via {swp1 10.0.0.2*1}"));
   ASSERT_EQ(::kill(pid, SIGKILL), 0);
   wait();
+  // It waits for rows longer than a busy machine stops this process, and then deletes what no row asks for.
+  std::ofstream(file("rondod.toml"), std::ios::app) << "hold_s = 5\n";
   start();
   write_rows();
   EXPECT_TRUE(becomes([&] { return client->call("stats", {}).value().at("agent").at("restarted").as_bool(); }));
   EXPECT_EQ(client->call("stats", {}).value().at("agent").at("restart_changed").to_number<int>(), 0) << log_text();
-  EXPECT_EQ(switch_agent::lines_of(*plane), lines);
+  EXPECT_EQ(lines(), before);
 }
 
 }  // namespace
