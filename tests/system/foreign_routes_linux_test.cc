@@ -67,7 +67,8 @@ TEST_F(ForeignRoutesOnLinux, ARouteOfAnotherProgramWithOurMetricIsNeverTouched) 
 TEST_F(ForeignRoutesOnLinux, ARouteThatIsPutBeforeOursIsNamedAndStaysWhenTheRowChanges) {
   set_next_hops();
   set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.1.0.2"}, {"ifname", "swp1"}});
-  ASSERT_TRUE(becomes([this] { return kernel_has("10.9.0.0/16 nhid"); }));
+  ASSERT_TRUE(is_installed("10.9.0.0/16")) << why("10.9.0.0/16");
+  ASSERT_TRUE(kernel_has("10.9.0.0/16 nhid"));
   const std::string theirs = "10.9.0.0/16 via 10.1.0.4 metric 201 proto static";
   const char* const words = "held by a route of protocol static (4), metric 201 via 10.1.0.4, which is beside the row's and decides";
   for (const bool restarts : {false, true}) {
@@ -108,7 +109,8 @@ TEST_F(ForeignRoutesOnLinux, ARouteBehindOursDecidesNothing) {
   set_next_hops();
   set("ROUTE_TABLE", "10.9.0.0/16", {{"nexthop", "10.1.0.2"}, {"ifname", "swp1"}});
   set("ROUTE_TABLE", "2001:db8:9::/48", {{"nexthop", "2001:db8::2"}, {"ifname", "swp1"}});
-  ASSERT_TRUE(becomes([this] { return kernel_routes() == 2; })) << log_text();
+  for (const char* const key : {"10.9.0.0/16", "2001:db8:9::/48"}) ASSERT_TRUE(is_installed(key)) << why(key);
+  ASSERT_EQ(kernel_routes(), 2U) << log_text();
   ASSERT_TRUE(lab->ip("route append 10.9.0.0/16 via 10.1.0.4 metric 201 proto static"));
   // Of IPv6, Linux puts each new route behind those of the same metric, and makes no multipath route with one on a next-hop object.
   for (const char* const verb : {"append", "prepend"}) {

@@ -56,7 +56,7 @@ TEST_F(Ipv6OffOnLinux, RowsWaitWhileIpv6IsSwitchedOffAndComeInWhenItIsOn) {
   set_v6_rows();
   ASSERT_TRUE(says("why", "INTF_TABLE", kAddress, "IPv6 is switched off on swp1")) << answer("why", "INTF_TABLE", kAddress);
   EXPECT_THAT(answer("why", "INTF_TABLE", kAddress), HasSubstr("net.ipv6.conf.swp1.disable_ipv6 to 0"));
-  EXPECT_THAT(answer("get", "INTF_TABLE", kAddress), HasSubstr(R"("state":"parked")"));
+  EXPECT_TRUE(says("get", "INTF_TABLE", kAddress, R"("state":"parked")")) << "also while it is tried at an interval";
   ASSERT_TRUE(lab->set_ipv6(1, true));
   expect_installed();
 }
@@ -77,8 +77,10 @@ TEST_F(Ipv6OffOnLinux, InstalledRowsThatIpv6TookAwayComeBackWhenItIsOn) {
   })) << log_text();
   EXPECT_TRUE(becomes([&] { return client->call("health", {}).value().at("healthy").as_bool(); }))
       << json::serialize(client->call("health", {}).value());
-  EXPECT_THAT(json::serialize(client->call("health", {}).value()),
-              HasSubstr("1 route, 1 next-hop group, 1 interface row of swp1; IPv6 is switched off on swp1"));
+  EXPECT_TRUE(becomes([&] {
+    return json::serialize(client->call("health", {}).value())
+               .find("1 route, 1 next-hop group, 1 interface row of swp1; IPv6 is switched off on swp1") != std::string::npos;
+  })) << json::serialize(client->call("health", {}).value());
   ASSERT_TRUE(lab->set_ipv6(1, true));
   expect_installed();
 }
@@ -126,8 +128,12 @@ TEST_F(Ipv6OffOnLinux, ManyAddressesWithoutIpv6AreTriedByOneAndTheLogStaysShort)
   ASSERT_TRUE(says("why", "INTF_TABLE", key(39).c_str(), "IPv6 is switched off on swp1")) << log_text();
   ASSERT_TRUE(says("get", "INTF_TABLE", key(39).c_str(), R"("plane":"withdrawn")"));
   const int before = refused();
-  ASSERT_TRUE(becomes([&] { return refused() >= before + 2; })) << "one address is tried at an interval";
-  EXPECT_LE(refused(), before + 4);
+  int tried = 0;
+  ASSERT_TRUE(becomes([&] {
+    tried = refused() - before;
+    return tried >= 2;
+  })) << "one address is tried at an interval";
+  EXPECT_LE(tried, 4);
   const std::string log = log_text();
   std::size_t lines = 0;
   for (std::size_t at = 0; (at = log.find("refused an order", at)) != std::string::npos; ++at) ++lines;

@@ -179,6 +179,7 @@ class LearnedNeighborsOnRedisOnLinux : public LearnedNeighborsOnLinux {
     set("NEIGH_TABLE", "swp1:10.0.0.9", {{"neigh", "02:00:00:00:00:09"}});
     ASSERT_TRUE(lab->ip("neigh replace 10.0.0.3 lladdr 02:00:00:00:00:03 dev swp1 nud stale"));
     ASSERT_TRUE(becomes([this] { return has_route("20.0.0.0/8") && !redis("HGET NEIGH_TABLE:swp1:10.0.0.3 neigh").empty(); }));
+    ASSERT_TRUE(becomes([this] { return neighbor("10.0.0.9").find("PERMANENT") != std::string::npos; })) << log_text();
     before = output_of("ip -n " + lab->name() + " -d route show 20.0.0.0/8");
   }
   std::string redis(const std::string& words) const {
