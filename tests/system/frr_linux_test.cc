@@ -70,6 +70,12 @@ class FrrOnLinux : public SystemRondod {
     const Status box = network->start_box();
     ASSERT_TRUE(box.ok()) << box.to_string();
     EXPECT_TRUE(becomes([this] { return kernel_routes() == kV4 + kV6; })) << state();
+    // On a busy machine bgpd handles the updates of its two sessions apart: a route comes with one path, and then gets the other.
+    EXPECT_TRUE(becomes([this] {
+      return std::ranges::all_of(restart::kernel_lines(*plane), [](const std::string& line) {
+        return !line.starts_with("route ") || line.find(" via {") == std::string::npos || line.find(", ") != std::string::npos;
+      });
+    })) << state();
   }
   json::object fpm() { return client->call("stats", {}).value().at("fpm").as_object(); }
   std::string state() {
@@ -132,7 +138,12 @@ TEST_F(FrrOnLinux, RoutesOfBgpAreInTheKernelAndRestartsChangeNothing) {
   if (HasFailure()) return;
   const std::vector<std::string> all = prefixes();
   EXPECT_EQ(kernel_prefixes(), std::set<std::string>(all.begin(), all.end()));
-  const Lines before = restart::kernel_lines(*plane);
+  Lines before = restart::kernel_lines(*plane);
+  std::erase_if(before, [this](const std::string& line) {  // A group with one path, which zebra keeps for three minutes.
+    const bool is_left = line.starts_with("group {") && line.find(", ") == std::string::npos;
+    if (is_left) kept.insert(line);
+    return is_left;
+  });
   EXPECT_THAT(before, testing::Contains("route 20.0.0.0/24 table 100 via {swp1 10.254.1.2*1, swp2 10.254.2.2*1}"));
   EXPECT_THAT(before, testing::Contains("route 2001:db8:1::/48 table 100 via {swp1 fd00:10:254:1::2*1, swp2 fd00:10:254:2::2*1}"));
 
@@ -143,8 +154,7 @@ TEST_F(FrrOnLinux, RoutesOfBgpAreInTheKernelAndRestartsChangeNothing) {
   EXPECT_TRUE(kernel_prefixes().contains("20.8.0.0/24"));
   ASSERT_TRUE(network->announce_all().ok()) << network->peer_router().log();
   EXPECT_TRUE(becomes_while_listening([this] { return kernel_routes() == kV4 + kV6; })) << state();
-  // On a busy machine bgpd handles the updates of its two sessions apart: a route comes with one path, and then gets the other. zebra keeps
-  // the group with one path for three minutes.
+  // The same as at the start: zebra keeps a group with one path for three minutes.
   EXPECT_TRUE(becomes_while_listening([&] {
     const Lines differences = switch_agent::difference(restart::kernel_lines(*plane), before);
     return std::ranges::all_of(differences, [](const std::string& line) { return line.starts_with("+ group {"); });

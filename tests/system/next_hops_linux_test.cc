@@ -34,7 +34,7 @@ class NextHopsOnLinux : public SystemRondod {
       std::cerr << "SKIPPED: this is about the real kernel\n";
       GTEST_SKIP() << "this is about the real kernel";
     }
-    port_ = free_port();
+    port_ = reserve_port();
     configure("rondod.toml", "socket",
               "[store]\nurl = \"file://" + file("tables") +
                   "?durability=every-batch\"\n[fpm]\nenabled = true\nquiet_ms = 300\nport = " + std::to_string(port_) + "\n");
@@ -56,12 +56,14 @@ class NextHopsOnLinux : public SystemRondod {
     }
     connect();
   }
-  static std::uint16_t free_port() {
-    const UniqueFd socket{::socket(AF_INET, SOCK_STREAM, 0)};
+  /// Returns a port that no other program gets during the test: 'reserved_' stays bound to it, and rondod can bind it with SO_REUSEADDR.
+  std::uint16_t reserve_port() const {
+    const int on = 1;
+    EXPECT_EQ(::setsockopt(reserved_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
     sockaddr_in address = loopback(0);
     socklen_t length = sizeof address;
-    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    EXPECT_EQ(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+    EXPECT_EQ(::bind(reserved_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::getsockname(reserved_.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
     return ntohs(address.sin_port);
   }
   static sockaddr_in loopback(std::uint16_t port) {
@@ -123,6 +125,7 @@ class NextHopsOnLinux : public SystemRondod {
   }
 
   UniqueFd zebra_;
+  const UniqueFd reserved_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   std::uint16_t port_ = 0;
   std::unique_ptr<DataPlane> plane_;
   std::uint32_t swp1_ = 0;
