@@ -72,7 +72,8 @@ TEST_F(WorkerOnLinux, ATimeoutEndsTheWholeGroupAlsoIfItIgnoresSigterm) {
                        "trap '' TERM\necho $$ >> " + path("ids") + "\n(trap '' TERM; echo $BASHPID >> " + path("ids") +
                            "; while :; do sleep 1; done) &\nwhile :; do sleep 1; done\n",
                        "grace_s = 1"));
-  EXPECT_THAT(end("stubborn", run("stubborn", "", {{"timeout_ms", 300}})), AllOf(StartsWith("timed-out"), HasSubstr("signal 9")));
+  // Both shells set their traps in this time, also if a busy machine stops them meanwhile.
+  EXPECT_THAT(end("stubborn", run("stubborn", "", {{"timeout_ms", 5000}})), AllOf(StartsWith("timed-out"), HasSubstr("signal 9")));
   const std::vector<pid_t> ids = ids_in("ids");
   ASSERT_THAT(ids, SizeIs(2));
   for (const pid_t id : ids) EXPECT_TRUE(becomes([id] { return !lives(id); })) << id;

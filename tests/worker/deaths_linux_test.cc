@@ -105,13 +105,13 @@ TEST_F(WorkerDeathsOnLinux, ACommandThatEndedInTimeHasSucceededAlsoIfTheWorkerOr
     SCOPED_TRACE(stopped == worker ? "the worker" : "the server");
     std::filesystem::remove(folder / "go");
     const std::size_t before = ids_in("ids").size();
-    const std::int64_t id = run("gated", {}, {{"timeout_ms", 2000}, {"retries", 1}});
+    const std::int64_t id = run("gated", {}, {{"timeout_ms", 5000}, {"retries", 1}});
     ASSERT_TRUE(begun(before + 1));
     const Instant since = SystemClock{}.now();
     ASSERT_TRUE(becomes([&] { return state("job-of-gated", id).starts_with("running"); }));
     ::kill(stopped, SIGSTOP);
     let_go();
-    ASSERT_TRUE(becomes([&] { return done() == before + 1 && SystemClock{}.now() - since > 3s; }));
+    ASSERT_TRUE(becomes([&] { return done() == before + 1 && SystemClock{}.now() - since > 6s; }));
     ::kill(stopped, SIGCONT);
     EXPECT_EQ(end("gated", id), "succeeded all");
     EXPECT_THAT(ids_in("ids"), SizeIs(before + 1)) << "one attempt";
