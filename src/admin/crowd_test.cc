@@ -235,8 +235,9 @@ TEST_F(AdminCrowd, AnIdleConnectionIsCutAndOneThatWaitsForItsAnswerIsNot) {
     EXPECT_EQ(::poll(&watched, 1, 20'000), 1);
     EXPECT_TRUE(waits->answer().value().has_value()) << "the reader of a long answer is not idle";
   });
-  EXPECT_EQ(server->stats().idle_cut, 1U);
-  EXPECT_THAT(notices, ElementsAre(Kind::Idle));
+  // On a busy machine the reader is idle, too, between its answer and the end of the test.
+  EXPECT_THAT(server->stats().idle_cut, AllOf(Ge(1U), Le(2U)));
+  EXPECT_THAT(notices, AllOf(testing::Not(testing::IsEmpty()), testing::Each(Kind::Idle)));
 }
 
 /// Another source finishes the answer, and the check of all connections gets its turn before the connection's own.

@@ -125,7 +125,7 @@ TEST_F(WorkerThreads, StandstillOfAWorkerStopsNobodyElseAndMergesWhatWaits) {
 
 TEST_F(WorkerThreads, StopWhileFullHandlesWhatHasComeAndLeavesTheRestInTheTable) {
   constexpr std::size_t kRows = 1000;
-  Worker worker(*home, {.name = "full", .ring_changes = 16});
+  Worker worker(*home, {.name = "full", .ring_changes = 16, .drain = 60s});
   std::atomic<std::size_t> handled{0};
   std::latch entered(1);
   std::latch go(1);

@@ -29,12 +29,22 @@ class ConnectedRoutesOnLinux : public ::testing::Test {
     }
     lab = std::move(*made);
     for (int port = 1; port <= 3; ++port) ASSERT_TRUE(lab->add_port(port) && lab->ip("link set swp" + std::to_string(port) + " up"));
+    // The kernel makes the link-local subnet of a port when it has noticed the carrier.
+    for (int port = 1; port <= 3; ++port) ASSERT_TRUE(has_link_local(port));
     ASSERT_TRUE(lab->ip("rule add pref 100 table 100") && lab->ip("-6 rule add pref 100 table 100"));
     // What covers every subnet of the test: the default routes of another router.
     ASSERT_TRUE(lab->ip("addr add 10.3.0.1/24 dev swp3") && lab->ip("addr add fd00:3::1/64 dev swp3 nodad"));
     ASSERT_TRUE(lab->ip("route add default via 10.3.0.2 table 100") && lab->ip("-6 route add default via fd00:3::2 table 100"));
     reactor = make_epoll_reactor().value();
     scheduler = std::make_unique<Scheduler>(clock, *reactor, make_policy(StrictPriority{}).value());
+  }
+  bool has_link_local(int port) const {
+    const Instant deadline = clock.now() + 20s;
+    const std::string shows = "-6 route show fe80::/64 dev swp" + std::to_string(port) + " | grep -q fe80";
+    while (!lab->ip(shows)) {
+      if (clock.now() > deadline) return false;
+    }
+    return true;
   }
   /// A data plane that keeps copies, as a program has one after its start.
   void start() {

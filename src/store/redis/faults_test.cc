@@ -111,7 +111,10 @@ TEST_F(RedisFaults, ReadOnlyServerMakesWritesWaitUntilItIsNot) {
 }
 
 TEST_F(RedisFaults, TooFewReplicasMakeWritesWaitAndCostNoConnection) {
-  open();
+  RedisStoreOptions options = quick_options();
+  options.answer_timeout = 20s;  // A busy machine costs a connection otherwise.
+  open(options);
+  driver().settle();
   std::vector<std::string> ends;
   const auto send = [&](std::string_view table, const char* value) {
     const auto done = [&ends, value](const Status& end) { ends.push_back(std::string{value} + " " + std::string{to_string(end.code())}); };
@@ -528,7 +531,10 @@ TEST_F(RedisFaults, WatchedTablesWhoseNamesOverlapAreAllFollowed) {
     server().command({"FLUSHALL"});
     server().command({"HSET", "A:B:x", "n", "1"});
     server().command({"HSET", "A:y", "n", "1"});
-    open();
+    RedisStoreOptions options = quick_options();
+    options.answer_timeout = 20s;  // A busy machine costs a connection otherwise.
+    open(options);
+    driver().settle();
     for (const char* table : {"A", "A:B", "AB"}) declare(driver(), table, TableKind::Watched);
     const auto other = subscribe(driver(), "AB");
     auto first = subscribe(driver(), shorter_first ? "A" : "A:B");

@@ -138,7 +138,7 @@ TEST_F(RedisLeaseTest, WhatAFencedHolderSendsChangesNothing) {
   ASSERT_EQ(take_all(*first->driver, *first->routes).size(), 10U);
   acknowledge(*first);
   // Plays another store that took the lease just now, while the first store believes that it holds it.
-  server().command({"SET", "RONDO_LEASE", "99 host 1 1 boot namespace 1", "PX", "3000"});
+  server().command({"SET", "RONDO_LEASE", "99 host 1 1 boot namespace 1", "PX", "3600000"});
   server().command({"HSET", "RONDO_EPOCH", "lease", "99", "lease_holder", "host 1 1 boot namespace 1"});
   produce("10", "1");
   EXPECT_TRUE(first->becomes(State::Lost)) << to_string(first->state());
@@ -280,7 +280,7 @@ TEST_F(RedisLeaseTest, ALeaseThatCannotBeRenewedBecauseOfAKeyOfAnotherTypeIsNotH
 }
 
 TEST_F(RedisLeaseTest, AValueThatIsNoHolderIsNamedWithItsKey) {
-  server().command({"SET", "RONDO_LEASE", "my backup script", "PX", "3000"});
+  server().command({"SET", "RONDO_LEASE", "my backup script", "PX", "3600000"});
   const auto member = join_as(State::Standby);
   EXPECT_THAT(member->driver->store().lease().described,
               HasSubstr("another program (it has set RONDO_LEASE to 'my backup script'; delete that key)"));
