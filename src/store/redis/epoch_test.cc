@@ -66,8 +66,8 @@ TEST_F(RedisEpoch, AServerThatForgotEverythingIsAnotherOne) {
 }
 
 TEST_F(RedisEpoch, ADatabaseThatIsEmptiedUnderAConnectionIsToldOnceToEveryStore) {
-  open();
-  StoreDriver second{quick_options()};
+  open(patient_options());
+  StoreDriver second{patient_options()};
   declare(second, "W", TableKind::Watched);
   second.settle();
   const std::uint64_t connects = stats().connects;
@@ -120,7 +120,7 @@ TEST_F(RedisEpoch, AListenerThatThrowsIsLoggedAndTheStoreServes) {
 
 // This happens when a user makes a master a replica of another one, and its connections stay open.
 TEST_F(RedisEpoch, AnEpochThatChangesUnderAConnectionResyncsEveryConsumer) {
-  open();
+  open(patient_options());
   const auto watcher = subscribe(driver(), "W");
   const auto listener = subscribe(driver(), "C");
   driver().settle();

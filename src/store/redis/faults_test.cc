@@ -111,9 +111,7 @@ TEST_F(RedisFaults, ReadOnlyServerMakesWritesWaitUntilItIsNot) {
 }
 
 TEST_F(RedisFaults, TooFewReplicasMakeWritesWaitAndCostNoConnection) {
-  RedisStoreOptions options = quick_options();
-  options.answer_timeout = 20s;  // A busy machine costs a connection otherwise.
-  open(options);
+  open(patient_options());
   driver().settle();
   std::vector<std::string> ends;
   const auto send = [&](std::string_view table, const char* value) {
@@ -196,7 +194,7 @@ TEST_F(RedisFaults, OutputBufferLimitIsAGap) {
 
 TEST_F(RedisFaults, LostAnswersOfPopsLoseNothing) {
   redis_kit::RedisProxy proxy(server().address());
-  open(proxy);
+  open(proxy, patient_options());
   const auto consumer = subscribe(driver(), "T");
   std::map<std::string, int> times;
   std::size_t told = 0;
@@ -220,12 +218,12 @@ TEST_F(RedisFaults, LostAnswersOfPopsLoseNothing) {
 
 TEST_F(RedisFaults, LostAnswerDoesNotForgetADelete) {
   redis_kit::RedisProxy proxy(server().address());
-  open(proxy);
+  open(proxy, patient_options());
   const auto consumer = subscribe(driver(), "T");
   for (const char* key : {"gone", "again"}) set(driver(), "T", key, {{"old", "1"}});
   ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
   EXPECT_EQ(take_all(driver(), *consumer).size(), 2U);
-  StoreDriver writer{quick_options()};  // It has its own link: the cut must not lose its answers, or it would write again.
+  StoreDriver writer{patient_options()};  // It has its own link: the cut must not lose its answers, or it would write again.
   declare(writer, "T");
   writer.settle();
   proxy.lose_reply("SPOP");
@@ -531,9 +529,7 @@ TEST_F(RedisFaults, WatchedTablesWhoseNamesOverlapAreAllFollowed) {
     server().command({"FLUSHALL"});
     server().command({"HSET", "A:B:x", "n", "1"});
     server().command({"HSET", "A:y", "n", "1"});
-    RedisStoreOptions options = quick_options();
-    options.answer_timeout = 20s;  // A busy machine costs a connection otherwise.
-    open(options);
+    open(patient_options());
     driver().settle();
     for (const char* table : {"A", "A:B", "AB"}) declare(driver(), table, TableKind::Watched);
     const auto other = subscribe(driver(), "AB");

@@ -13,7 +13,7 @@ class RedisMixing : public RedisTableTest {
     RedisTableTest::SetUp();
     if (IsSkipped()) return;
     forbid_scripts_the_time();
-    driver_ = std::make_unique<StoreDriver>(quick_options());
+    driver_ = std::make_unique<StoreDriver>(patient_options());
     declare(*driver_, "T");
     declare(*driver_, "Q", TableKind::Queue);
     driver_->settle();

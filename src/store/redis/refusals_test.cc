@@ -54,7 +54,8 @@ TEST_F(RedisFaults, NewRowsThatCannotBeReadAreToldOnceTheyCan) {
 }
 
 TEST_F(RedisFaults, PopsThatTheServerRefusesAreToldByHealth) {
-  open();
+  open(patient_options());
+  driver().settle();
   const auto consumer = subscribe(driver(), "T");
   driver().settle();
   EXPECT_TRUE(store().health().ok());
@@ -129,7 +130,8 @@ TEST_F(RedisFaults, AcknowledgementsOfARefusedPopAreSentAgain) {
 }
 
 TEST_F(RedisFaults, TooFewReplicasMakePopsWaitAndCostNoConnection) {
-  open();
+  open(patient_options());
+  driver().settle();
   const auto consumer = subscribe(driver(), "T");
   const auto queue = subscribe(driver(), "Q");
   driver().settle();

@@ -28,8 +28,8 @@ class RedisFaults : public RedisTableTest {
     open(quick_options());
     driver_->settle();
   }
-  void open(redis_kit::RedisProxy& proxy) {
-    RedisStoreOptions options = quick_options();
+  void open(redis_kit::RedisProxy& proxy) { open(proxy, quick_options()); }
+  void open(redis_kit::RedisProxy& proxy, RedisStoreOptions options) {
     options.address = proxy.address();
     open(options);
     driver_->settle();

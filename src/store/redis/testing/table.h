@@ -68,6 +68,13 @@ class RedisTableTest : public testing::Test {
     options.lease = 0s;  // Several stores consume here; the tests of leases set one.
     return options;
   }
+  /// For a test that counts connections or resyncs: a busy machine, on which an answer is late, ends no connection.
+  RedisStoreOptions patient_options() const {
+    RedisStoreOptions options = quick_options();
+    options.connect_timeout = 20s;
+    options.answer_timeout = 20s;
+    return options;
+  }
   static void declare(StoreDriver& driver, const std::string& table, TableKind kind = TableKind::Staged) {
     const Status status = driver.store().declare({.name = table, .kind = kind});
     ASSERT_TRUE(status.ok()) << status.to_string();
