@@ -54,7 +54,7 @@ Outcome AsyncRuns::begin(LiveRun& live, const HandlerEntry& handler, const Ticke
     is_held = run <= runs_.recovered_to && async->held && !async->held(run).empty();
     return !live.verdict && !is_held && lines_[name].empty() && has_room(*async, run);
   });
-  is_held = !may_begin && core_.told("held", run, is_held);
+  is_held = !may_begin && core_.told(is_held, "held", run);
   if (is_held) core_.record("held", run);
   if (live.stage != LiveRun::Stage::Fired) return Outcome::done();  // The handler has ended the run.
   if (!may_begin && !handlers_.contains(name)) {                    // The handler has removed itself.
@@ -174,7 +174,7 @@ void AsyncRuns::check_again(const std::string& name) {
         has_begun = async->has_begun && async->has_begun(id);
         stays = !has_begun && async->held && !async->held(id).empty();
       });
-      stays = core_.told("held", run, stays);
+      stays = core_.told(stays, "held", run);
     }
     // The handler may have ended the run. It may have removed itself, too: then this run and those behind it wait for the handler.
     LiveRun* const live = runs_.find(run);
@@ -185,7 +185,7 @@ void AsyncRuns::check_again(const std::string& name) {
       continue;
     }
     stand_in_line(*live);
-    const bool begins = core_.told("answer", run, has_begun || !thrown.ok());
+    const bool begins = core_.told(has_begun || !thrown.ok(), "answer", run, true);
     core_.record("answer", run, begins);
     if (begins) {
       begun.emplace_back(run, std::move(thrown));

@@ -47,7 +47,7 @@ class AsyncRuns {
   bool answer_of(std::int64_t run, Status& thrown, const Question& question) {
     bool answer = false;
     thrown = ask(run, [&] { answer = question(); });
-    answer = core_.told("answer", run, answer || !thrown.ok());
+    answer = core_.told(answer || !thrown.ok(), "answer", run, true);
     core_.record("answer", run, answer);
     return answer;
   }

@@ -58,9 +58,10 @@ struct Core {
   };
   /// Marks the beginnings of the functions under way, before the first call of each.
   void mark_calls();
-  /// What a function of the user said about a run, as a yes or no: 'answer', or in a replay what was recorded as 'verb'.
-  bool told(std::string_view verb, std::int64_t run, bool answer) {
-    return calls.is_replayed() ? calls.is_next(call_text(verb, run, true)) : answer;
+  /// What a function of the user answered: 'answer', or in a replay whether record() was called with these arguments.
+  template <class... Arguments>
+  bool told(bool answer, std::string_view verb, const Arguments&... arguments) {
+    return calls.is_replayed() ? calls.is_next(call_text(verb, arguments...)) : answer;
   }
   /// Calls the 'done' of a caller with the present answer of the store.
   template <class T>
