@@ -17,12 +17,12 @@ set(RONDO_LONG_CASES "*Property*:*Model*:*Million*:*Storm*:*Large*:*Faults*:*Fen
 set(RONDO_FULL_CASES "${RONDO_LONG_CASES}:*Contract*")
 
 # rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [LOCK name] [ENVIRONMENT ...]): one GoogleTest binary; ctest lists
-# every case.
+# every case. A TIMEOUT ends a test that hangs; a slow machine must not reach it.
 # Without LABELS each case gets its tier as its label, and its unit cases also form the quick tier.
 function(rondo_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
+    set(ARG_TIMEOUT 600)
   endif()
   if(NOT ARG_LOCK)
     set(ARG_LOCK kernel)
@@ -58,7 +58,7 @@ macro(rondo_discover name filter labels)
   if("${labels}" MATCHES "system")
     list(APPEND properties RESOURCE_LOCK ${ARG_LOCK} COST 1000)
   endif()
-  gtest_discover_tests(${name} TEST_FILTER "${filter}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_FILTER "${filter}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 600
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES ${properties})
 endmacro()
 
@@ -72,7 +72,7 @@ function(rondo_quick name filter)
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" CONFIGURATIONS quick
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     # A filter that matches no test is a mistake, so it fails.
-    set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120 FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
+    set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 600 FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${RONDO_QUICK_PROCESSES};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
@@ -86,7 +86,7 @@ function(rondo_shared name filter)
     set(test "shared.${name}.${index}")
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set(environment ${ARG_ENVIRONMENT} GTEST_TOTAL_SHARDS=${RONDO_SHARED_PROCESSES} GTEST_SHARD_INDEX=${index})
-    set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 600 COST 10 ENVIRONMENT "${environment}")
+    set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1200 COST 10 ENVIRONMENT "${environment}")
   endforeach()
   # A filter that matches no test is a mistake, so it fails. A binary with fewer cases than processes leaves the last ones without a case.
   set_tests_properties(shared.${name}.0 PROPERTIES FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran")
@@ -206,6 +206,6 @@ function(rondo_part name folder)
   rondo_objects(${name} ${name} SOURCES ${sources} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK})
   if(tests AND RONDO_BUILD_TESTS)
     # These tests start servers and write a million keys, which takes long under a sanitizer on a loaded machine.
-    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 400)
+    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 1200)
   endif()
 endfunction()
