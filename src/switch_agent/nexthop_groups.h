@@ -72,8 +72,8 @@ class NexthopGroups final : public Orch {
     std::string first_unresolved;
   };
   LeftOut left_out() const;
-  /// Calls 'visit' with the neighbours ("port:address") that sets wait for, and with those without which groups go on, on ports that are
-  /// up: their next hops join when they come.
+  /// Calls 'visit' with each neighbour ("port:address") that is missing: all those of a row or set that waits because none of its
+  /// neighbours is there, and those without which groups go on, whose next hops join when they come. O(missing neighbours).
   void for_each_lacking(const std::function<void(std::string_view neighbor)>& visit) const;
 
   /// Adopts what an earlier run left in the kernel: an equal next hop or group gets the same number. If numbers follow from names, a group

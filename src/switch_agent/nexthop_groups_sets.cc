@@ -1,11 +1,13 @@
 // nexthop_groups_sets.cc: the groups of the sets of next hops that routes name themselves. No row asks for such a group, so this Orch
 // keeps what the ledger keeps of a row: which neighbour the set waits for, and that it is to be handled again.
+#include <algorithm>
 #include <utility>
 
 #include "orch/ask_again.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "switch_agent/facts.h"
+#include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/priorities.h"
 
@@ -48,9 +50,16 @@ void NexthopGroups::queue_set(const std::string& name) {
   set_queue_->wake();
 }
 
-/// A set that waits for a neighbour leads to it; another one to the ports that it lacks.
+/// A set that waits leads to the neighbours that it lacks; another one to the ports that it lacks.
 std::vector<FactOrigin> NexthopGroups::origins_of_set(std::string_view name) const {
-  if (const auto waits = set_waits_.find(name); waits != set_waits_.end()) return {{.fact = Fact{kNeighbor, waits->second}}};
+  if (set_waits_.contains(name)) {
+    std::vector<FactOrigin> lacked;
+    for (const Hop& hop : *sets_.find(name)) {
+      const Fact neighbor{kNeighbor, neighbor_key(hop.port, hop.gateway)};
+      if (!is_of_others(hop.port) && !hop.is_to_device() && !holds(neighbor)) lacked.push_back({.fact = neighbor});
+    }
+    return lacked;
+  }
   RowInPlane in = state_of_row(kNextHops, name);
   std::vector<FactOrigin> origins{{.note = std::move(in.note)}};
   for (Fact& lacked : in.facts) origins.push_back({.fact = std::move(lacked)});
@@ -106,7 +115,10 @@ void NexthopGroups::handle_again(const std::string& neighbor) {
 
 void NexthopGroups::for_each_lacking(const std::function<void(std::string_view neighbor)>& visit) const {
   for (const std::string& neighbor : overdue_) visit(neighbor);
-  for (const auto& [neighbor, sets] : waiting_sets_) visit(neighbor);
+  for (const auto& [neighbor, parked_on] : lacking_) {
+    const bool is_lacking = is_missed(neighbor) || std::ranges::any_of(parked_on, [this](const auto& other) { return is_missed(other); });
+    if (is_lacking && !overdue_.contains(neighbor)) visit(neighbor);
+  }
 }
 
 }  // namespace rondo::switch_agent

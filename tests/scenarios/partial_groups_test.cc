@@ -61,6 +61,21 @@ TEST_F(PartialGroups, ARouteGoesOnWithTheNextHopsThatAreResolvedAndIsWidened) {
   EXPECT_THAT(lacking(), IsEmpty());
 }
 
+/// With one of them asked for, a route stayed out of the kernel while that host was silent, although another would have answered.
+TEST_F(PartialGroups, WhereNoneIsResolvedAllOfThemAreLackingAndEachSuffices) {
+  set_route();
+  testbed.set("NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.0.2.9,10.0.1.9"}, {"ifname", "B,A"}});
+  testbed.run_for(2s);
+  EXPECT_THAT(lacking(), ::testing::UnorderedElementsAre("A:10.0.1.2", "B:10.0.2.2", "C:10.0.3.2", "A:10.0.1.9", "B:10.0.2.9"));
+  for (const char* const missing : {"A:10.0.1.2", "B:10.0.2.2", "C:10.0.3.2"}) {
+    EXPECT_THAT(testbed.why("ROUTE_TABLE", "20.0.0.0/8"), HasSubstr(missing));
+  }
+  set_neighbor("B:10.0.2.2");
+  testbed.run_for(1s);
+  EXPECT_THAT(routes(), ElementsAre(one));
+  EXPECT_THAT(lacking(), ::testing::UnorderedElementsAre("A:10.0.1.2", "C:10.0.3.2", "A:10.0.1.9", "B:10.0.2.9"));
+}
+
 TEST_F(PartialGroups, NeighboursThatComeTogetherMakeOneGroup) {
   set_route();
   for (const char* const key : {"B:10.0.2.2", "C:10.0.3.2", "A:10.0.1.2"}) {

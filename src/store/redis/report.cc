@@ -27,8 +27,9 @@ StoreReport report_of(const RedisStoreStats& stats, const RedisLease& lease, con
   report.incidents = {
       {"entries and batches on Redis that could not be read and were dropped", stats.malformed - stats.bad_events,
        newest(stats.last_damage)},
-      {"times that a Redis came back as another server process or without its data; rows of Staged tables that it lacks stay applied, and "
-       "a restart withdraws them unless their producers write them again; rows of Watched tables that it lacks are withdrawn",
+      {"times that a Redis came back as another server process or without its data; rows of Staged tables that it lacks, or has "
+       "with other fields, stay as they were applied, and a restart applies what it has unless their producers write them again; rows of "
+       "Watched tables that it lacks are withdrawn",
        stats.failovers, newest(stats.last_failover)}};
   return report;
 }
