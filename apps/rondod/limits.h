@@ -29,11 +29,6 @@ inline constexpr unsigned kReserveMibMost = 1024 * 1024;
 /// `Config.AFileWithoutEndAndADeviceAreRefused`.
 inline constexpr std::size_t kConfigBytes = 16 * 1024 * 1024;
 
-/// Dots in a line of the configuration, and nested brackets. Its parser recurses for each.
-/// Reached: the configuration is refused. Figure: none: the program ends with the error, which names the line. Test:
-/// `Config.KeysAndListsThatNestTooDeepAreRefusedWithTheirLine`.
-inline constexpr std::size_t kConfigNesting = 64;
-
 /// The longest configurable time, in seconds, for which unwanted objects stay in the kernel after a restart. Routes that no row requests
 /// must end some day.
 /// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:

@@ -13,6 +13,7 @@
 
 #include "admin/suggest.h"
 #include "base/bounded_file.h"
+#include "base/toml_nesting.h"
 #include "rondo/base/text.h"
 #include "worker/command_line.h"
 #include "worker/limits.h"
@@ -270,6 +271,7 @@ bool is_command_name(std::string_view name) noexcept {
 }
 
 Result<WorkerConfig> parse_worker_config(std::string_view text, const std::string& name) {
+  if (Status nests = check_nesting(text, name); !nests.ok()) return failure(std::move(nests));
   try {
     return from_table(toml::parse(text, name), name);
   } catch (const toml::parse_error& error) {

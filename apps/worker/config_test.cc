@@ -238,5 +238,14 @@ TEST(WorkerCommandLine, AValueBeyondItsLimitIsRefused) {
   EXPECT_THAT(trouble("raw", std::string(limits::kCommandLineBytes, 'x')), HasSubstr("the command line has more than"));
 }
 
+/// The parser needed more than the stack, so a worker that read its file again died.
+TEST(WorkerConfig, KeysThatNestTooDeepAreRefusedWithTheirLine) {
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  const Result<WorkerConfig> read = parse_worker_config("\n" + key + " = 1", "worker.toml");
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().to_string(), HasSubstr("worker.toml:2: more than 64 dots in a line"));
+}
+
 }  // namespace
 }  // namespace rondo::worker

@@ -107,6 +107,11 @@ std::string SwitchAgent::neighbor_words(std::string_view key) const {
   if (!words.empty()) return words;
   if (is_link_local(parsed->address)) return unresolved_words_ ? unresolved_words_(key) : std::string{};
   words = interfaces_.no_subnet_words(parsed->port, parsed->address);
+  if (words.empty() && left_neighbors_.contains({port_ids_.find(parsed->port), parsed->address})) {
+    words =
+        "an earlier run made it permanent, and it has no row now: the kernel learns it when what that run left is deleted, and 'rondo "
+        "health' says for what that waits";
+  }
   return words.empty() && unresolved_words_ ? unresolved_words_(key) : words;
 }
 
@@ -143,6 +148,7 @@ Status SwitchAgent::start() {
   const Readings::Found found = readings_.found([this] {
     return Readings::Found{reconciler_.counts().found, reconciler_.known_nexthops()};
   });
+  for (const NeighborEntry& left : reconciler_.known_neighbors()) left_neighbors_.emplace(left.port, left.address);
   if (found.objects > 0) begin_restart();
   nexthop_groups_.adopt(found.nexthops);
   started_ = runtime_.scheduler().now();
@@ -308,6 +314,7 @@ std::vector<DeleteOrder> SwitchAgent::read_unwanted() {
 
 void SwitchAgent::end_restart() {
   reconciler_.end();
+  left_neighbors_.clear();
   note_set_up({});
   interfaces_.end_restart();
   lag_members_.end_restart();

@@ -6,8 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/reconciler.h"
@@ -185,7 +187,8 @@ class SwitchAgent {
   TimerSource restart_timer_;
   TimerSource standing_timer_;
   SafetyStop safety_;
-  std::map<IfIndex, std::string> renamed_;  // Devices of ours that have lost the name, with the name.
+  std::set<std::pair<IfIndex, IpAddress>> left_neighbors_;  // What an earlier run left; empty after the start.
+  std::map<IfIndex, std::string> renamed_;                  // Devices of ours that have lost the name, with the name.
   Instant started_;
   unsigned quiet_polls_ = 0;
   unsigned waiting_polls_ = 0;

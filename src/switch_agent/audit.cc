@@ -36,6 +36,10 @@ constexpr Duration kFollowUp = 1s;
 constexpr Duration kStandingLook = 10s;
 /// The most follow-up audits in a row. Differences that remain after them wait for the next period.
 constexpr unsigned kFollowUps = 3;
+/// Repairs of one kind that follow each other within this time are one streak: twice as long as the slowest notices. A streak counts as
+/// contested from the sixth on.
+constexpr Duration kContested = 130s;
+constexpr unsigned kContestedLeast = 5;
 /// Routes noticed in one round. If more are noticed, all routes are audited.
 constexpr std::size_t kRoutesNoticed = 65536;
 /// The most requests that may wait.
@@ -193,6 +197,7 @@ void Audit::end_round() {
                            .held_by_others = held,
                            .attempt = rounds_,
                            .status = {}};
+  if (repaired != 0) note_repair(ObjectKind::Route);
   if (repaired != 0 && on_result_) on_result_(result, first);
   routes_repaired_.clear();
   rounds_ = routes_noticed_.empty() ? 0 : rounds_ + 1;
@@ -435,6 +440,7 @@ void Audit::finish_kind(Status status) {
   request.report.results[index_of(kind_)] = result;
   findings_.reset();
   busy_ = false;
+  if (result.repaired != 0) note_repair(kind_);
   if (on_result_) on_result_(result, request.report.drifts);
   // The first repair is believed. After the others a reading decides, so that no row is lost that the data plane has.
   if (result.repaired != 0 && result.attempt > 1 && kind_ != ObjectKind::Route) check_repair(kind_);
@@ -503,6 +509,19 @@ std::size_t Audit::differing(std::string_view table) const {
     count += table == "FDB_TABLE" ? static_cast<std::size_t>(std::ranges::count_if(keys, is_counted)) : keys.size();
   }
   return count;
+}
+
+void Audit::note_repair(ObjectKind kind) {
+  Streak& streak = streaks_[index_of(kind)];
+  const Instant now = runtime_.scheduler().now();
+  streak.repairs = now - streak.last <= kContested ? streak.repairs + 1 : 1;
+  streak.last = now;
+}
+
+unsigned Audit::contested(ObjectKind kind) const noexcept {
+  const Streak& streak = streaks_[index_of(kind)];
+  const bool goes_on = streak.repairs > kContestedLeast && runtime_.scheduler().now() - streak.last <= kContested;
+  return goes_on ? streak.repairs : 0;
 }
 
 void Audit::follow_up(ObjectKind kind, std::uint64_t found) {

@@ -140,6 +140,11 @@ class Audit final : public Source {
   bool differs(std::string_view table, std::string_view key) const;
   /// The number of such rows in 'table'. O(kinds); for FDB_TABLE, O(differences).
   std::size_t differing(std::string_view table) const;
+  /// How many repairs of this kind of objects followed each other, each within 130 s of the one before, up to now. 0 up to
+  /// five: a person may change some objects. More: another program changes them again and again.
+  unsigned contested(ObjectKind kind) const noexcept;
+  /// The routes that are missing until their next repair.
+  std::size_t routes_missing() const noexcept { return routes_noticed_.size(); }
   bool has_begun() const noexcept { return begun_; }
   const AuditOptions& options() const noexcept { return options_; }
 
@@ -180,6 +185,7 @@ class Audit final : public Source {
   void count_repaired(AuditResult& result);
   void finish_kind(Status status);
   std::uint64_t note_standing(std::uint64_t believed);
+  void note_repair(ObjectKind kind);
   void follow_up(ObjectKind kind, std::uint64_t found);
   void follow(ObjectKind kind, Duration delay);
   void check_repair(ObjectKind kind);
@@ -209,6 +215,11 @@ class Audit final : public Source {
   std::set<RouteDelete> routes_noticed_;   // Noticed again in this round, or while an order was under way; repaired at its end.
   std::uint64_t repaired_in_round_ = 0;
   std::vector<Drift> first_of_round_;
+  struct Streak {
+    unsigned repairs = 0;
+    Instant last;
+  };
+  std::array<Streak, kObjectKinds> streaks_{};
   unsigned rounds_ = 0;  // Consecutive rounds that left a route to repair.
   KindMask noticed_{};
   KindMask follow_{};

@@ -203,10 +203,28 @@ TEST(Audit, AProgramThatDeletesARouteAgainAndAgainIsAnsweredLessAndLessOften) {
   EXPECT_EQ(testbed.runtime.row_state("ROUTE_TABLE", "20.0.0.0/24").plane, PlaneState::Lost);
   fight(600s);
   EXPECT_LE(testbed.plane.executed() - orders, 40U);
+  EXPECT_GT(testbed.agent.audit()->contested(ObjectKind::Route), 5U);
+  EXPECT_EQ(testbed.agent.audit()->routes_missing(), 1U);
   testbed.meddle(RouteDelete{prefix("20.0.1.0/24")});
   testbed.run_for(100ms);
   EXPECT_TRUE(testbed.plane.route(prefix("20.0.1.0/24")).has_value()) << "of another route the first notice is answered";
-  testbed.run_for(130s);
+  testbed.run_for(300s);
+  EXPECT_EQ(testbed.actual(), testbed.wanted);
+  EXPECT_EQ(testbed.agent.audit()->contested(ObjectKind::Route), 0U);
+}
+
+/// Two programs with a row each for one neighbour changed it twice a second, and health said nothing.
+TEST(Audit, ANeighbourThatOthersChangeAgainAndAgainIsContestedUntilTheyStop) {
+  DriftTestbed testbed{{.period = Duration{0}}};
+  const auto contested = [&testbed] { return testbed.agent.audit()->contested(ObjectKind::Neighbor); };
+  for (int mac = 10; mac < 50; ++mac) {
+    testbed.meddle(NeighborSet{testbed.ports[0], IpAddress::parse("10.0.0.2").value(),
+                               MacAddress::parse("02:00:00:00:09:" + std::to_string(mac)).value()});
+    testbed.run_for(500ms);
+  }
+  EXPECT_GT(contested(), 5U);
+  testbed.run_for(300s);
+  EXPECT_EQ(contested(), 0U);
   EXPECT_EQ(testbed.actual(), testbed.wanted);
 }
 

@@ -106,6 +106,29 @@ class RestartTestbed {
   std::unique_ptr<SwitchAgent> agent;
 };
 
+/// 'why' said that the kernel asks for the host, which it does not while it has a permanent neighbour.
+TEST(Restart, WhyNamesANeighbourOfAnEarlierRunThatNoRowAsksForAnyMore) {
+  RestartTestbed testbed;
+  Rows rows = RestartTestbed::base();
+  testbed.start();
+  testbed.feed(rows);
+  testbed.run_for(2s);
+  testbed.stop();
+  rows.erase({"NEIGH_TABLE", "A:10.0.0.3"});
+  testbed.start({.hold = 60s});
+  testbed.agent->explain_unresolved([](std::string_view) { return "the kernel is asked"; });
+  testbed.feed(rows);
+  testbed.run_for(20s);
+  const auto note = [&testbed] {
+    std::string text;
+    for (const WhyLink& link : testbed.runtime->why("ROUTE_TABLE", "20.0.0.0/24").chain) text += link.note + "; ";
+    return text;
+  };
+  EXPECT_THAT(note(), testing::HasSubstr("an earlier run made it permanent, and it has no row now"));
+  testbed.run_for(100s);
+  EXPECT_THAT(note(), testing::HasSubstr("the kernel is asked"));
+}
+
 TEST(Restart, OnUnchangedTablesChangesNothing) {
   RestartTestbed testbed;
   testbed.start();

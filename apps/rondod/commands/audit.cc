@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/counted.h"
 #include "commands/answers.h"
 #include "rondod/commands/commands.h"
 #include "switch_agent/audit.h"
@@ -185,9 +186,21 @@ json::object audit_json(const CommandContext& context) {
   return object;
 }
 
+/// Reports objects that another program changes again after each repair.
+void add_contested(const Audit& audit, ObjectKind kind, json::array& troubles) {
+  const unsigned repairs = audit.contested(kind);
+  if (repairs == 0) return;
+  std::string words = "another program changes " + std::string{to_string(kind)} + " again after each repair, " + std::to_string(repairs) +
+                      " times in a row; the log names the first of each";
+  const std::size_t missing = kind == ObjectKind::Route ? audit.routes_missing() : 0;
+  if (missing != 0) words += "; " + counted(missing, "route is", "routes are") + " missing until the next repair";
+  troubles.push_back(sentence(words));
+}
+
 void add_audit_health(const CommandContext& context, json::array& troubles) {
   const Audit& audit = *context.agent->audit();
   for (const ObjectKind kind : kKinds) {
+    add_contested(audit, kind, troubles);
     const switch_agent::AuditFigures& figures = audit.figures(kind);
     if (!figures.status.ok()) {
       troubles.push_back(

@@ -13,6 +13,7 @@
 #include "admin/suggest.h"
 #include "admin/unix_socket.h"
 #include "base/bounded_file.h"
+#include "base/toml_nesting.h"
 #include "managers/managers.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/ip.h"
@@ -362,44 +363,8 @@ Status check_socket_path(const std::string& path) {
   return address ? Status{} : address.error();
 }
 
-namespace {
-
-/// The number of the first line that nests deeper than the limit, judged by dots and brackets outside strings and comments; 0 if none
-/// does.
-std::size_t line_too_deep(std::string_view text) {
-  std::size_t line = 1;
-  std::size_t dots = 0;
-  std::size_t brackets = 0;
-  char inside = 0;  // Inside a string: its quote; inside a comment: '#'.
-  for (const char c : text) {
-    if (c == '\n') {
-      ++line;
-      dots = 0;
-      inside = 0;
-    } else if (inside != 0) {
-      if (c == inside && c != '#') inside = 0;
-    } else if (c == '"' || c == '\'' || c == '#') {
-      inside = c;
-    } else if (c == '.') {
-      ++dots;
-    } else if (c == '[' || c == '{') {
-      ++brackets;
-    } else if ((c == ']' || c == '}') && brackets > 0) {
-      --brackets;
-    }
-    if (dots > limits::kConfigNesting || brackets > limits::kConfigNesting) return line;
-  }
-  return 0;
-}
-
-}  // namespace
-
 Result<Config> parse_config(std::string_view text, const std::string& name) {
-  if (const std::size_t line = line_too_deep(text); line != 0) {
-    return failure(StatusCode::InvalidArgument, name + ":" + std::to_string(line) + ": more than " +
-                                                    std::to_string(limits::kConfigNesting) +
-                                                    " dots in a line, or brackets within each other");
-  }
+  if (Status nests = check_nesting(text, name); !nests.ok()) return failure(std::move(nests));
   try {
     return from_table(toml::parse(text, name), name);
   } catch (const toml::parse_error& error) {

@@ -67,6 +67,9 @@ RowClaim FpmFeed::claim_of(std::string_view table, std::string_view key) const {
   if (is_route && book.is_in_conflict(key)) {
     return {.owner = {}, .note = "zebra has a route for this prefix, too: it takes the row's place when the row is deleted"};
   }
+  if (table == book.options().groups && key.starts_with(fpm::kOwned) && !book.owns_group(key)) {
+    return {.owner = "names that begin with 'fpm:' belong to the FPM server, which would delete it", .note = {}};
+  }
   const bool owns = is_route ? book.owns_route(key) : table == book.options().groups && book.owns_group(key);
   if (!owns) return {};
   return {.owner = "it belongs to the FPM server, which would write it again: change the route in FRR", .note = {}};
