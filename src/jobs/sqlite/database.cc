@@ -4,16 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/unique_fd.h"
+#include "store/percent.h"
 
 namespace rondo::jobs::sqlite {
 
@@ -60,71 +57,6 @@ Status check_file(const std::string& path) {
 
 }  // namespace
 
-Statement::Statement(Database& database, const char* text) : database_(database) {
-  result_ = sqlite3_prepare_v3(database.handle(), text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
-  if (result_ == SQLITE_OK) return;
-  prepared_ = database.error(result_);
-  database.note_prepared(prepared_);
-}
-
-Statement& Statement::bind(std::int64_t value) {
-  if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, ++place_, value);
-  return *this;
-}
-
-Statement& Statement::bind(std::string_view text) {
-  // A null pointer would bind NULL.
-  const char* const data = text.data() == nullptr ? "" : text.data();
-  if (result_ == SQLITE_OK) {
-    result_ = sqlite3_bind_text64(statement_, ++place_, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  }
-  return *this;
-}
-
-Statement& Statement::bind(const std::optional<WallTime>& time) {
-  if (time) return bind(*time);
-  if (result_ == SQLITE_OK) result_ = sqlite3_bind_null(statement_, ++place_);
-  return *this;
-}
-
-Status Statement::error() const {
-  if (!prepared_.ok()) return prepared_;
-  return database_.error(result_ != SQLITE_OK ? result_ : sqlite3_errcode(database_.handle()));
-}
-
-Result<bool> Statement::step() {
-  if (result_ != SQLITE_OK) return failure(error());
-  const int result = sqlite3_step(statement_);
-  if (result == SQLITE_ROW) return true;
-  if (result == SQLITE_DONE) return false;
-  Status status = database_.error(result);
-  reset();
-  return failure(std::move(status));
-}
-
-Status Statement::run() {
-  for (;;) {
-    const Result<bool> row = step();
-    if (!row) return row.error();
-    if (!*row) break;
-  }
-  reset();
-  return {};
-}
-
-void Statement::reset() noexcept {
-  if (statement_ == nullptr) return;
-  sqlite3_reset(statement_);
-  sqlite3_clear_bindings(statement_);
-  place_ = 0;
-  result_ = SQLITE_OK;
-}
-
-std::string Statement::text(int column) const {
-  const auto* const bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  return bytes == nullptr ? std::string{} : std::string{bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-}
-
 Status Database::check_path(const std::string& path) {
   if (!path.empty() && path != ":memory:") return {};
   // SQLite would keep such a database in memory.
@@ -149,14 +81,7 @@ Result<std::unique_ptr<Database>> Database::open_unchanged(const std::string& pa
   if (::access(path.c_str(), R_OK) != 0) return failure(status_from_errno(errno, "opening '" + path + "'"));
   // While a process has the database open, SQLite has made these files.
   if (::access((path + "-wal").c_str(), R_OK) == 0 && ::access((path + "-shm").c_str(), R_OK) == 0) return open_to_read(path);
-  std::string uri = "file:";
-  for (const char c : path) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view{"/._-"}.find(c) != std::string_view::npos;
-    std::array<char, 4> escape{};
-    std::snprintf(escape.data(), escape.size(), "%%%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    is_plain ? static_cast<void>(uri += c) : static_cast<void>(uri += escape.data());
-  }
-  auto database = open(uri + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  auto database = open("file:" + store::percent_encoded(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
   if (database) (*database)->path_ = path;
   return database;
 }
@@ -174,13 +99,6 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, int fl
 Status Database::execute(const char* text) {
   const int result = sqlite3_exec(handle_, text, nullptr, nullptr, nullptr);
   return result == SQLITE_OK ? Status{} : error(result);
-}
-
-Result<std::int64_t> Database::query(const char* text) {
-  Statement statement(*this, text);
-  const Result<bool> row = statement.step();
-  if (!row) return failure(row.error());
-  return *row ? statement.integer(0) : 0;
 }
 
 Status Database::error(int result) const {

@@ -20,10 +20,10 @@ std::string name_of(const std::string& path) {
   return (error ? path : target.string()) + "-lock";
 }
 
-Status lock_file(const UniqueFd& file, const std::string& path) {
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK) return {StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'"};
-  return status_from_errno(errno, "locking '" + path + "'");
+Status lock(const UniqueFd& file, const std::string& path) {
+  const Status locked = lock_file(file.get(), "the database of jobs '" + path + "'");
+  if (locked.code() != StatusCode::Unavailable) return locked;
+  return {StatusCode::AlreadyExists, "another process runs the jobs of '" + path + "'"};
 }
 
 }  // namespace
@@ -36,13 +36,13 @@ Status DatabaseLock::take(const std::string& path) {
     if (!name && name.error().origin_errno() == ELOOP) return name.error();
   }
   if (name_) {
-    if (Status locked = lock_file(name_, path); !locked.ok()) return locked;
+    if (Status locked = lock(name_, path); !locked.ok()) return locked;
   }
   if (!file_) file_ = UniqueFd{::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK)};
   struct stat about {};
   const bool is_file = file_ && ::fstat(file_.get(), &about) == 0 && S_ISREG(about.st_mode);
   if (is_file) {
-    if (Status locked = lock_file(file_, path); !locked.ok()) return locked;
+    if (Status locked = lock(file_, path); !locked.ok()) return locked;
   }
   is_held_ = is_file || name_;
   return {};

@@ -20,6 +20,7 @@
 #include "base/unique_fd.h"
 #include "rondo/store/record.h"
 #include "store/durable/open_file_check.h"
+#include "store/durable/statement.h"
 #include "store/percent.h"
 
 namespace rondo::store::durable {
@@ -44,49 +45,6 @@ std::int64_t checksum_of(std::string_view records) { return static_cast<std::int
 
 /// Damage is permanent. A disk that does not answer, or a lack of memory, may be temporary.
 bool is_damage(const Status& why) { return why.code() == StatusCode::DataLoss; }
-
-class Statement {
- public:
-  Statement(sqlite3* database, const char* text) {
-    result_ = sqlite3_prepare_v3(database, text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
-  }
-  ~Statement() { sqlite3_finalize(statement_); }
-  Statement(const Statement&) = delete;
-  Statement& operator=(const Statement&) = delete;
-
-  Statement& bind(int place, std::int64_t value) {
-    if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, place, value);
-    return *this;
-  }
-  /// 'bytes' must stay valid until reset().
-  Statement& bind(int place, std::string_view bytes) {
-    if (result_ == SQLITE_OK) result_ = sqlite3_bind_blob64(statement_, place, bytes.data(), bytes.size(), SQLITE_STATIC);
-    return *this;
-  }
-  int step() {
-    if (result_ == SQLITE_OK || result_ == SQLITE_ROW) result_ = sqlite3_step(statement_);
-    return result_;
-  }
-  /// Runs a statement that has one step and no rows.
-  bool run() {
-    const bool done = step() == SQLITE_DONE;
-    reset();
-    return done;
-  }
-  void reset() {
-    sqlite3_reset(statement_);
-    result_ = statement_ == nullptr ? SQLITE_ERROR : SQLITE_OK;
-  }
-  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
-  std::string_view blob(int column) const {
-    const void* const bytes = sqlite3_column_blob(statement_, column);
-    return {static_cast<const char*>(bytes), bytes == nullptr ? 0 : static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
-  }
-
- private:
-  sqlite3_stmt* statement_ = nullptr;
-  int result_ = SQLITE_OK;
-};
 
 std::string words_of(int error) { return std::generic_category().message(error); }
 
@@ -157,17 +115,15 @@ bool leads_elsewhere(const std::string& path, const Identity& opened) {
   return found.st_dev != opened.device || found.st_ino != opened.number;
 }
 
-class SqliteLogFile final : public LogFile {
+class SqliteLogFile final : public LogFile, public Connection {
  public:
   explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
   ~SqliteLogFile() override {
     if (append_ && leads_elsewhere(path_ + "-wal", log_) && std::filesystem::exists(path_ + "-wal")) {
       // Another process put another file and its log in this one's place. On close, SQLite would remove the log by its name.
-      sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+      sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
       leave_alone();
     }
-    append_.reset();
-    sqlite3_close(database_);
   }
 
   Status open(Mode mode);
@@ -180,29 +136,28 @@ class SqliteLogFile final : public LogFile {
 
  private:
   Status trouble(std::string_view what) const;
+  Status error(int /*result*/) const override { return trouble("reading"); }
   Status connect(Mode mode);
   Status open_for_looking();
   Status check_not_taken();
   Status make_private();
   Status make_log_anew();
   /// Leaves the file and its log unchanged on close: they are kept.
-  void leave_alone(bool alone = true) { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, alone ? 1 : 0, nullptr); }
+  void leave_alone(bool alone = true) { sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, alone ? 1 : 0, nullptr); }
   /// Lets SQLite read a file that is shorter than its header says. The missing pages then read as damage.
-  void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, refused_.ok() ? 0 : 1, nullptr); }
-  bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
-  Result<std::int64_t> value_of(const char* text);
+  void let_repair() { sqlite3_db_config(handle_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, refused_.ok() ? 0 : 1, nullptr); }
+  bool run(const char* text) { return sqlite3_exec(handle_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
   Status check_header();
   Status open_for_writing(Mode mode);
   Status check_pages(std::vector<Status>& damage);
   std::vector<std::int64_t> all_numbers(Reading& reading);
   /// Reads the numbers of the entries, ascending or descending, up to the end or to damage.
-  bool numbers(bool ascending, std::vector<std::int64_t>& out);
+  Status numbers(bool ascending, std::vector<std::int64_t>& out);
 
   std::string path_;
   std::optional<Print> print_;  // The fingerprint when the file was opened read-only.
   Status refused_;              // Why SQLite opened the file only for a repair.
   bool has_unknown_writer_ = false;
-  sqlite3* database_ = nullptr;
   OpenFileCheck content_;
   bool is_empty_ = false;  // No entry has been moved from the log into the file yet.
   std::optional<Statement> append_;
@@ -214,10 +169,10 @@ class SqliteLogFile final : public LogFile {
 
 /// Converts SQLite's last error to a Status.
 Status SqliteLogFile::trouble(std::string_view what) const {
-  const int code = database_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(database_);
-  const int error = database_ == nullptr ? 0 : sqlite3_system_errno(database_);
+  const int code = handle_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(handle_);
+  const int error = handle_ == nullptr ? 0 : sqlite3_system_errno(handle_);
   std::string text = std::string{what} + " " + quoted(path_) + ": ";
-  text += database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_);
+  text += handle_ == nullptr ? "out of memory" : sqlite3_errmsg(handle_);
   if (error != 0) text += " (" + words_of(error) + ")";
   switch (code) {
     case SQLITE_BUSY:
@@ -234,18 +189,12 @@ Status SqliteLogFile::trouble(std::string_view what) const {
   return {of_errno == StatusCode::Ok || of_errno == StatusCode::Internal ? StatusCode::Unavailable : of_errno, text, error};
 }
 
-Result<std::int64_t> SqliteLogFile::value_of(const char* text) {
-  Statement statement{database_, text};
-  if (statement.step() != SQLITE_ROW) return failure(trouble("reading"));
-  return statement.integer(0);
-}
-
 Status SqliteLogFile::check_header() {
-  const auto application = value_of("PRAGMA application_id");
+  const auto application = query("PRAGMA application_id");
   if (!application) return application.error();
-  const auto version = value_of("PRAGMA user_version");
+  const auto version = query("PRAGMA user_version");
   if (!version) return version.error();
-  const auto tables = value_of("SELECT count(*) FROM sqlite_master");
+  const auto tables = query("SELECT count(*) FROM sqlite_master");
   if (!tables) return tables.error();
   is_empty_ = *application == 0 && *version == 0 && *tables == 0;
   if (is_empty_) return {StatusCode::NotFound, path_ + " is empty"};
@@ -256,14 +205,13 @@ Status SqliteLogFile::check_header() {
                                                 ": it was written by a newer one"};
   }
   // A view, a virtual table or a trigger would run statements that another program put into the file.
-  const auto triggers = value_of("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'");
+  const auto triggers = query("SELECT count(*) FROM sqlite_master WHERE type = 'trigger'");
   if (!triggers) return triggers.error();
   if (*triggers != 0) return {StatusCode::FailedPrecondition, quoted(path_) + " has a trigger that another program put into it"};
-  const auto strange =
-      value_of("SELECT count(*) FROM sqlite_master WHERE name = 'log' AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')");
+  const auto strange = query("SELECT count(*) FROM sqlite_master WHERE name = 'log' AND (type <> 'table' OR sql LIKE 'CREATE VIRTUAL%')");
   if (!strange) return strange.error();
   if (*strange != 0) return none_of_ours(path_);
-  const auto columns = value_of("SELECT count(*) FROM pragma_table_info('log') WHERE name IN ('number', 'checksum', 'records')");
+  const auto columns = query("SELECT count(*) FROM pragma_table_info('log') WHERE name IN ('number', 'checksum', 'records')");
   if (!columns) return columns.error();
   if (*columns == 3) return {};
   return {StatusCode::DataLoss, quoted(path_) +
@@ -274,7 +222,7 @@ Status SqliteLogFile::check_header() {
 /// Takes a reader's lock and releases it.
 Status SqliteLogFile::check_not_taken() {
   sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(database_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) != SQLITE_OK || file == nullptr ||
+  if (sqlite3_file_control(handle_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) != SQLITE_OK || file == nullptr ||
       file->pMethods == nullptr) {
     return trouble("opening");
   }
@@ -291,16 +239,16 @@ Status SqliteLogFile::open_for_looking() {
   if (error == ENOENT) return {StatusCode::NotFound, "there is no file " + quoted(path_)};
   if (error != 0) return status_from_errno(error, "opening " + quoted(path_));
   constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
-  if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix") != SQLITE_OK) return trouble("opening");
+  if (sqlite3_open_v2(path_.c_str(), &handle_, kFlags, "unix") != SQLITE_OK) return trouble("opening");
   if (Status taken = check_not_taken(); !taken.ok()) return taken;
   if (size_of(path_) == 0) return {StatusCode::NotFound, path_ + " is empty"};
-  sqlite3_close(std::exchange(database_, nullptr));
+  sqlite3_close(std::exchange(handle_, nullptr));
   print_ = print_of(path_);
   // If there is no log, SQLite would make one.
   const bool has_log = print_->all[5] > 0;
   const std::string address = "file:" + percent_encoded(path_) + "?immutable=1";
-  const int opened = has_log ? sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix-none")
-                             : sqlite3_open_v2(address.c_str(), &database_, kFlags | SQLITE_OPEN_URI, "unix-none");
+  const int opened = has_log ? sqlite3_open_v2(path_.c_str(), &handle_, kFlags, "unix-none")
+                             : sqlite3_open_v2(address.c_str(), &handle_, kFlags | SQLITE_OPEN_URI, "unix-none");
   if (opened != SQLITE_OK) return trouble("opening");
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
 }
@@ -321,14 +269,14 @@ Status SqliteLogFile::connect(Mode mode) {
     if (Status bad = make_private(); !bad.ok()) return bad;
     has_unknown_writer_ = has_unknown_writer(path_);  // Before SQLite has locks: closing a descriptor of the file would release them.
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
+    if (sqlite3_open_v2(path_.c_str(), &handle_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
     // The first statement: the lock is held until the end, so a second process finds the file taken.
     if (!run("PRAGMA locking_mode = EXCLUSIVE") || !run(("PRAGMA page_size = " + std::to_string(kPageBytes)).c_str()))
       return trouble("opening");
   }
   leave_alone();
   let_repair();
-  sqlite3_extended_result_codes(database_, 0);
+  sqlite3_extended_result_codes(handle_, 0);
   if (!run(writes && !has_unknown_writer_ ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
   if (Status bad = check_header(); !bad.ok() && !is_empty_) return bad;
   return run("COMMIT") ? Status{} : trouble("opening");
@@ -340,7 +288,7 @@ Status SqliteLogFile::open(Mode mode) {
   Status end = connect(mode);
   if (end.code() == StatusCode::DataLoss) {
     refused_ = {StatusCode::DataLoss, "SQLite opens the file for a repair only: it is malformed, or shorter than its header says"};
-    sqlite3_close(std::exchange(database_, nullptr));
+    sqlite3_close(std::exchange(handle_, nullptr));
     if (connect(mode).ok() && !is_empty_) end = Status{};
   }
   if (!end.ok()) return end;
@@ -349,7 +297,7 @@ Status SqliteLogFile::open(Mode mode) {
   }
   if (is_empty_ && mode == Mode::ReadOnly) return {StatusCode::NotFound, path_ + " is empty"};
   if (mode != Mode::ReadOnly && !has_unknown_writer_) end = open_for_writing(mode);
-  const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
+  const auto last = query("SELECT coalesce(max(number), 0) FROM log");
   last_ = last ? *last : 0;
   return end;
 }
@@ -367,8 +315,8 @@ Status SqliteLogFile::open_for_writing(Mode mode) {
     *static_cast<int*>(pages) = now;
     return SQLITE_OK;
   };
-  sqlite3_wal_hook(database_, count, &log_pages_);
-  append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
+  sqlite3_wal_hook(handle_, count, &log_pages_);
+  append_.emplace(*this, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
   // Files of an earlier version may be readable and lockable for every user.
   for (const char* const suffix : {"", "-wal"}) keep_others_out(path_ + suffix);
   file_ = identity_of(path_);
@@ -377,23 +325,28 @@ Status SqliteLogFile::open_for_writing(Mode mode) {
   return {};
 }
 
-bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
-  Statement all{database_, ascending ? "SELECT number FROM log ORDER BY number" : "SELECT number FROM log ORDER BY number DESC"};
-  while (all.step() == SQLITE_ROW) out.push_back(all.integer(0));
-  return sqlite3_errcode(database_) == SQLITE_DONE;
+Status SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
+  Statement all{*this, ascending ? "SELECT number FROM log ORDER BY number" : "SELECT number FROM log ORDER BY number DESC"};
+  for (;;) {
+    const Result<bool> row = all.step();
+    if (!row) return row.error();
+    if (!*row) return {};
+    out.push_back(all.integer(0));
+  }
 }
 
 /// Adds the findings of SQLite's own check. The result is the error if the check cannot be made now.
 Status SqliteLogFile::check_pages(std::vector<Status>& damage) {
-  Statement check{database_, "PRAGMA quick_check(20)"};
-  while (check.step() == SQLITE_ROW) {
+  Statement check{*this, "PRAGMA quick_check(20)"};
+  Result<bool> row = check.step();
+  for (; row && *row; row = check.step()) {
     // One row may have many lines, below a heading with asterisks.
     std::istringstream findings{std::string{check.blob(0)}};
     for (std::string line; std::getline(findings, line);) {
       if (line != "ok" && !line.starts_with("***")) damage.emplace_back(StatusCode::DataLoss, "SQLite's check: " + line);
     }
   }
-  if (sqlite3_errcode(database_) == SQLITE_DONE) return {};
+  if (row) return {};
   Status why = trouble("checking");
   if (!is_damage(why)) return why;
   damage.push_back(std::move(why));
@@ -403,13 +356,13 @@ Status SqliteLogFile::check_pages(std::vector<Status>& damage) {
 /// The numbers of the entries to which the tree of pages leads.
 std::vector<std::int64_t> SqliteLogFile::all_numbers(Reading& reading) {
   std::vector<std::int64_t> all;
-  if (!numbers(true, all)) {
-    if (Status why = trouble("reading"); !is_damage(why)) {
-      reading.failed = std::move(why);
+  if (const Status why = numbers(true, all); !why.ok()) {
+    if (!is_damage(why)) {
+      reading.failed = why;
       return all;
     }
     // The tree is damaged in the middle; the entries above the damage are read in descending order.
-    reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
+    reading.damage.push_back(why.with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
     static_cast<void>(numbers(false, all));
   }
   std::ranges::sort(all);
@@ -425,7 +378,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
   if (reading.failed = check_pages(reading.damage); !reading.failed.ok()) return reading;
   const std::vector<std::int64_t> all = all_numbers(reading);
   if (!reading.failed.ok()) return reading;
-  Statement one{database_, "SELECT checksum, records FROM log WHERE number = ?1"};
+  Statement one{*this, "SELECT checksum, records FROM log WHERE number = ?1"};
   std::int64_t before = all.empty() ? 0 : all.front() - 1;
   for (const std::int64_t number : all) {
     const auto damaged = [&](const Status& why) { reading.damage.push_back(why.with_context("entry " + std::to_string(number))); };
@@ -434,16 +387,15 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
       reading.damage.emplace_back(StatusCode::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
     }
     before = number;
-    const int found = one.bind(1, number).step();
-    if (found == SQLITE_DONE) {
+    const Result<bool> found = one.bind(number).step();
+    if (!found && !is_damage(found.error())) {
+      reading.failed = found.error();
+      return reading;
+    }
+    if (!found) {
+      damaged(found.error());
+    } else if (!*found) {
       damaged({StatusCode::DataLoss, "it is not whole"});
-    } else if (found != SQLITE_ROW) {
-      if (Status why = trouble("reading"); is_damage(why)) {
-        damaged(why);
-      } else {
-        reading.failed = std::move(why);
-        return reading;
-      }
     } else if (const std::string_view records = one.blob(1); checksum_of(records) != one.integer(0)) {
       damaged({StatusCode::DataLoss, "its checksum is wrong"});
     } else if (Status refused = each(records); !refused.ok()) {
@@ -466,7 +418,7 @@ Status SqliteLogFile::append(std::span<const std::string> entries) {
   if (!run("BEGIN IMMEDIATE")) return trouble("writing");
   std::int64_t number = last_;
   for (const std::string& entry : entries) {
-    if (append_->bind(1, ++number).bind(2, checksum_of(entry)).bind(3, std::string_view{entry}).run()) continue;
+    if (append_->bind(++number).bind(checksum_of(entry)).bind_blob(entry).run().ok()) continue;
     Status why = trouble("writing");
     static_cast<void>(run("ROLLBACK"));
     return why;
@@ -488,7 +440,7 @@ Status SqliteLogFile::check_names() {
                 " was removed, moved away or replaced while it is open: all that is in it will be gone when this process "
                 "ends. Move it back, or export the tables first"};
   }
-  if (Status damaged = content_.run(database_, path_); !damaged.ok()) {
+  if (Status damaged = content_.run(handle_, path_); !damaged.ok()) {
     return {damaged.code(), std::string{damaged.message()} + ". Export the tables before this process ends: its memory has the rows"};
   }
   return leads_elsewhere(path_ + "-wal", log_) ? make_log_anew() : Status{};
@@ -497,7 +449,7 @@ Status SqliteLogFile::check_names() {
 /// The removed log's content is moved into the file first: SQLite closes that log whether or not a new one can be made.
 Status SqliteLogFile::make_log_anew() {
   constexpr const char* kAnew = "PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; COMMIT";
-  if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK || !run(kAnew))
+  if (sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK || !run(kAnew))
     return trouble("making a new log, for one that was removed, of");
   log_pages_ = 0;
   log_ = identity_of(path_ + "-wal");
@@ -506,14 +458,14 @@ Status SqliteLogFile::make_log_anew() {
 }
 
 Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {
-  Statement drop{database_, "DELETE FROM log WHERE number IN (SELECT number FROM log WHERE number <= ?1 ORDER BY number LIMIT ?2)"};
-  if (!drop.bind(1, last).bind(2, std::int64_t{max}).run()) return failure(trouble("writing"));
-  return sqlite3_changes(database_) == static_cast<int>(max);
+  Statement drop{*this, "DELETE FROM log WHERE number IN (SELECT number FROM log WHERE number <= ?1 ORDER BY number LIMIT ?2)"};
+  if (!drop.bind(last).bind(std::int64_t{max}).run().ok()) return failure(trouble("writing"));
+  return sqlite3_changes(handle_) == static_cast<int>(max);
 }
 
 Status SqliteLogFile::checkpoint(bool idle) {
   if (log_pages_ < (idle || is_empty_ ? 1 : kLogPages)) return {};
-  if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
+  if (sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
     return trouble("moving what stands in the log of").with_context("the log grows");
   }
   log_pages_ = 0;
