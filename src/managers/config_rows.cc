@@ -96,12 +96,6 @@ Result<ConfigInterfaceKey> parse_config_interface_key(std::string_view key) {
   return parsed;
 }
 
-std::vector<Field> fields_without_members(const Fields& fields) {
-  std::vector<Field> rest{fields.begin(), fields.end()};
-  std::erase_if(rest, [](const Field& field) { return field.name == "members@" || field.name == "members"; });
-  return rest;
-}
-
 Result<std::string> route_key_of(std::string_view key) {
   const std::size_t bar = key.find('|');
   std::string_view vrf = bar == std::string_view::npos ? "" : key.substr(0, bar);

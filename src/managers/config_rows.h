@@ -38,8 +38,4 @@ struct StaticRouteRow {
 /// which a gateway is without nexthop-vrf. A next hop without an address is the port itself; 'is_v6' is the family of the route.
 Result<StaticRouteRow> parse_static_route(const Fields& fields, std::string_view vrf = {}, bool is_v6 = false);
 
-/// The fields of a row of PORTCHANNEL or VLAN without the list of its members ("members@"), which older SONiC images write beside the
-/// rows of the members.
-std::vector<Field> fields_without_members(const Fields& fields);
-
 }  // namespace rondo::managers

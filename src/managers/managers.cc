@@ -1,14 +1,12 @@
 #include "managers/managers.h"
 
+#include <array>
 #include <utility>
 
 #include "journal/recorder.h"
+#include "managers/copy_manager.h"
 #include "managers/interface_manager.h"
-#include "managers/lag_manager.h"
-#include "managers/port_manager.h"
 #include "managers/static_route_manager.h"
-#include "managers/vlan_manager.h"
-#include "managers/vrf_manager.h"
 
 namespace rondo::managers {
 
@@ -23,10 +21,10 @@ Result<std::unique_ptr<Managers>> Managers::open(Runtime& runtime, ManagersOptio
   auto rows = runtime.try_add<ManagedRows>(config_tables(), std::move(options));
   if (!rows) return failure(rows.error());
   managers->rows_ = *rows;
-  if (auto ports = runtime.try_add<PortManager>(*managers->rows_); !ports) return failure(ports.error());
-  if (auto lags = runtime.try_add<LagManager>(*managers->rows_); !lags) return failure(lags.error());
-  if (auto vlans = runtime.try_add<VlanManager>(*managers->rows_); !vlans) return failure(vlans.error());
-  if (auto vrfs = runtime.try_add<VrfManager>(*managers->rows_); !vrfs) return failure(vrfs.error());
+  std::array copies{port_copies(), lag_copies(), vlan_copies(), vrf_copies()};
+  for (CopiedTables& one : copies) {
+    if (auto added = runtime.try_add<CopyManager>(*managers->rows_, std::move(one)); !added) return failure(added.error());
+  }
   if (auto interfaces = runtime.try_add<InterfaceManager>(*managers->rows_, managers->subnets_); !interfaces) {
     return failure(interfaces.error());
   }
