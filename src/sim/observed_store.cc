@@ -19,7 +19,7 @@ std::size_t ObservedStore::open(std::string_view table, const Change& change, Wr
 
 Status ObservedStore::write(std::string_view table, Change change, WriteDone done) {
   const std::size_t slot = open(table, change, std::move(done));
-  Status accepted = store_->write(table, std::move(change), [this, slot](const Status& end) { ended(slot, end); });
+  Status accepted = store().write(table, std::move(change), [this, slot](const Status& end) { ended(slot, end); });
   if (!accepted.ok()) {
     writes_[slot].is_open = false;
     free_.push_back(slot);

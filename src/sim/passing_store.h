@@ -1,4 +1,4 @@
-// PassingStore: a store that forwards all calls to another; the base of stores with one fault. Tests only.
+// PassingStore: a store that forwards all calls to another; the base of stores that observe it or have one fault.
 #pragma once
 
 #include <memory>
