@@ -101,11 +101,49 @@ class SimMonitor final : public Source {
   std::size_t next_ = 0;                          // Scheduler's thread.
 };
 
-// Reports what bridges learn and forget.
-class SimFdbMonitor final : public FdbWatch {
+// Events in a queue. The kernel's side pushes; the scheduler's side takes.
+template <class Watch, class Event, class Handler>
+class QueuedMonitor : public Watch {
  public:
-  SimFdbMonitor(Priority priority, std::function<void(const FdbEvent&)> handler, std::shared_ptr<Listeners> listeners)
-      : FdbWatch("fdb-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
+  QueuedMonitor(const char* name, Priority priority, Handler handler, std::shared_ptr<Listeners> listeners)
+      : Watch(name, priority), listeners_(std::move(listeners)), handler_(std::move(handler)) {}
+
+  Turn run(const Budget& budget) override {
+    Turn turn;
+    for (; turn.items < budget.items; ++turn.items) {
+      const std::optional<Event> event = next();
+      if (!event) break;
+      handler_(*event);
+    }
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+  bool has_backlog() const override {
+    const std::lock_guard lock(mutex_);
+    return !events_.empty();
+  }
+
+ protected:
+  const std::shared_ptr<Listeners> listeners_;
+  mutable std::mutex mutex_;
+  std::deque<Event> events_;  // Guarded by mutex_.
+
+ private:
+  std::optional<Event> next() {
+    const std::lock_guard lock(mutex_);
+    if (events_.empty()) return std::nullopt;
+    Event event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+
+  Handler handler_;
+};
+
+// Reports what bridges learn and forget.
+class SimFdbMonitor final : public QueuedMonitor<FdbWatch, FdbEvent, std::function<void(const FdbEvent&)>> {
+ public:
+  using QueuedMonitor::QueuedMonitor;
   ~SimFdbMonitor() override {
     const std::lock_guard lock(listeners_->mutex);
     std::erase(listeners_->fdb_monitors, this);
@@ -124,43 +162,14 @@ class SimFdbMonitor final : public FdbWatch {
     return book_.leaves_out();
   }
 
-  Turn run(const Budget& budget) override {
-    Turn turn;
-    while (turn.items < budget.items) {
-      const std::optional<FdbEvent> event = next();
-      if (!event) break;
-      ++turn.items;
-      handler_(*event);
-    }
-    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
-    return turn;
-  }
-  bool has_backlog() const override {
-    const std::lock_guard lock(mutex_);
-    return !events_.empty();
-  }
-
  private:
-  std::optional<FdbEvent> next() {
-    const std::lock_guard lock(mutex_);
-    if (events_.empty()) return std::nullopt;
-    const FdbEvent event = events_.front();
-    events_.pop_front();
-    return event;
-  }
-
-  std::function<void(const FdbEvent&)> handler_;
-  std::shared_ptr<Listeners> listeners_;
-  mutable std::mutex mutex_;
-  FdbBook book_;                 // Guarded by mutex_.
-  std::deque<FdbEvent> events_;  // Guarded by mutex_.
+  FdbBook book_;  // Guarded by mutex_.
 };
 
 // Reports objects that another program changed.
-class SimObjectMonitor final : public Source {
+class SimObjectMonitor final : public QueuedMonitor<Source, ObjectEvent, DataPlane::ObjectHandler> {
  public:
-  SimObjectMonitor(Priority priority, DataPlane::ObjectHandler handler, std::shared_ptr<Listeners> listeners)
-      : Source("object-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
+  using QueuedMonitor::QueuedMonitor;
   ~SimObjectMonitor() override {
     const std::lock_guard lock(listeners_->mutex);
     std::erase(listeners_->object_monitors, this);
@@ -170,36 +179,6 @@ class SimObjectMonitor final : public Source {
     const std::lock_guard lock(mutex_);
     events_.push_back(event);
   }
-
-  Turn run(const Budget& budget) override {
-    Turn turn;
-    while (turn.items < budget.items) {
-      const std::optional<ObjectEvent> event = next();
-      if (!event) break;
-      ++turn.items;
-      handler_(event);
-    }
-    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
-    return turn;
-  }
-  bool has_backlog() const override {
-    const std::lock_guard lock(mutex_);
-    return !events_.empty();
-  }
-
- private:
-  std::optional<ObjectEvent> next() {
-    const std::lock_guard lock(mutex_);
-    if (events_.empty()) return std::nullopt;
-    ObjectEvent event = events_.front();
-    events_.pop_front();
-    return event;
-  }
-
-  DataPlane::ObjectHandler handler_;
-  std::shared_ptr<Listeners> listeners_;
-  mutable std::mutex mutex_;
-  std::deque<ObjectEvent> events_;  // Guarded by mutex_.
 };
 
 // The object that 'order' changes, if changes of its kind are reported.
@@ -353,7 +332,7 @@ Result<std::vector<FdbEntry>> SimDataPlane::fdb() {
 
 Result<std::unique_ptr<FdbWatch>> SimDataPlane::watch_fdb(Scheduler& scheduler, Priority priority,
                                                           std::function<void(const FdbEvent&)> handler) {
-  auto monitor = std::make_unique<SimFdbMonitor>(priority, std::move(handler), impl_->listeners);
+  auto monitor = std::make_unique<SimFdbMonitor>("fdb-monitor", priority, std::move(handler), impl_->listeners);
   scheduler.add(*monitor);
   const std::lock_guard kernel_lock(impl_->mutex);
   const std::lock_guard listeners_lock(impl_->listeners->mutex);
@@ -376,7 +355,7 @@ Result<std::unique_ptr<Source>> SimDataPlane::monitor(Scheduler& scheduler, Prio
 }
 
 Result<std::unique_ptr<Source>> SimDataPlane::watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) {
-  auto monitor = std::make_unique<SimObjectMonitor>(priority, std::move(handler), impl_->listeners);
+  auto monitor = std::make_unique<SimObjectMonitor>("object-monitor", priority, std::move(handler), impl_->listeners);
   scheduler.add(*monitor);
   const std::lock_guard lock(impl_->listeners->mutex);
   impl_->listeners->object_monitors.push_back(monitor.get());
