@@ -8,26 +8,13 @@
 #include <string_view>
 
 #include "rondo/base/status.h"
-#include "rondo/base/time.h"
 #include "rondo/orch/outcome.h"
+#include "switch_agent/retries.h"
 
 namespace rondo::switch_agent {
 
-/// The kernel is about to report the cause (a link event is on its way), or it is short of a resource for a moment.
-inline constexpr Duration kSoon = 100ms;
-
-/// IPv6 is switched off on the port. The kernel sends no event when it is switched on, so rondod retries at this interval.
-inline constexpr Duration kIpv6OffRetry = 2s;
 /// IPv6 needs this MTU (RFC 8200, section 5). Linux drops IPv6 from a device that has less.
 inline constexpr std::uint32_t kIpv6LeastMtu = 1280;
-
-/// Another program has a route in place of ours. rondod retries to notice its removal, at first after this delay.
-inline constexpr Duration kForeignRetry = 1s;
-/// The longest delay of a route: nothing reports the removal, and a full table may be held, by an earlier protocol number of rondod.
-inline constexpr Duration kSlowestRouteRetry = 32s;
-
-/// The longest such interval, if the removal is reported as well.
-inline constexpr Duration kSlowestForeignRetry = 60s;
 
 /// Linux answers EACCES when disable_ipv6 is set for the device. Missing rights are EPERM.
 inline bool is_ipv6_off(const Status& status) noexcept { return status.origin_errno() == EACCES; }
@@ -46,8 +33,6 @@ inline bool is_passing(const Status& status) noexcept {
   }
 }
 
-/// The event of a new device takes well below a millisecond.
-inline constexpr Duration kEventRetry = 10ms;
 inline Status not_reported(std::string_view device) {
   return Status{StatusCode::FailedPrecondition, "the kernel has not reported the device " + std::string{device}};
 }

@@ -14,6 +14,7 @@
 #include "switch_agent/neighbors.h"
 #include "switch_agent/nexthop_groups.h"
 #include "switch_agent/priorities.h"
+#include "switch_agent/retries.h"
 #include "switch_agent/routes.h"
 
 namespace rondo::switch_agent {
@@ -50,8 +51,6 @@ constexpr std::size_t kTogether = 1024;
 constexpr std::size_t kDeletesOfTurn = 8192;
 /// A deletion that the safety stop holds is checked again after this time, because its wait may be over.
 constexpr Duration kHeldLook = 60s;
-/// The longest delay before a failed reading is retried; the delay begins at a second and doubles.
-constexpr Duration kSlowestRetry = 32s;
 /// Objects compared between two readings of the clock.
 constexpr std::uint32_t kSlice = 64;
 
@@ -157,7 +156,7 @@ void Audit::notice(ObjectKind kind) {
 /// Doubles the period with each attempt beyond kFollowUps, up to kSlowestNotices. So a program that keeps changing an object causes fewer
 /// and fewer audits.
 Duration Audit::notice_period(unsigned attempts) const {
-  return std::min<Duration>(kNoticePeriod * (1U << std::min(std::max(attempts, kFollowUps) - kFollowUps, 6U)), kSlowestNotices);
+  return doubled(kNoticePeriod, std::max(attempts, kFollowUps) - kFollowUps, kSlowestNotices);
 }
 
 void Audit::notice_route(const RouteDelete& route) {
@@ -433,8 +432,7 @@ void Audit::finish_kind(Status status) {
     result.attempt = attempts_[index_of(kind_)];
   } else {
     ++figures.failed;
-    const unsigned failures = std::min(failures_[index_of(kind_)]++, 5U);
-    follow(kind_, std::min<Duration>(kFollowUp * (1U << failures), kSlowestRetry));
+    follow(kind_, doubled(kForeignRetry, failures_[index_of(kind_)]++, kSlowestForeignRetry));
   }
   if (request.report.status.ok()) request.report.status = result.status;
   request.report.results[index_of(kind_)] = result;

@@ -178,7 +178,7 @@ void Fdb::await_end(const Place& place, const Status& answer) {
   entry.present = false;
   entry.holder = holder_words(place, answer);
   entry.denied_at = runtime().scheduler().now();
-  const Duration delay = std::min<Duration>(kForeignRetry * (1U << std::min(entry.denials++, 6U)), kSlowestForeignRetry);
+  const Duration delay = doubled(kForeignRetry, entry.denials++, kSlowestForeignRetry);
   const Waiting waiting{place.second, place.first};
   const auto [it, added] = waiting_.try_emplace(waiting);
   if (!added) due_.erase({it->second, waiting});

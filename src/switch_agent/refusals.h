@@ -10,22 +10,16 @@
 #include <utility>
 
 #include "rondo/base/status.h"
-#include "rondo/base/time.h"
 #include "rondo/orch/outcome.h"
-#include "switch_agent/answer.h"
+#include "switch_agent/retries.h"
 
 namespace rondo::switch_agent {
 
 /// The refusals in a row, for the same reason, from which a row counts as refused.
 inline constexpr unsigned kRefusedFrom = 2;
-/// The longest delay before an order that was refused is retried.
-inline constexpr Duration kSlowestRefusedRetry = 5s;
 
 /// The delay after the 'times'-th equal refusal in a row: kSoon, then doubled, up to kSlowestRefusedRetry.
-inline Duration refused_delay(unsigned times) noexcept {
-  const unsigned doublings = std::min(std::max(times, 1U) - 1, 10U);
-  return std::min<Duration>(kSoon * (1U << doublings), kSlowestRefusedRetry);
-}
+inline Duration refused_delay(unsigned times) noexcept { return doubled(kSoon, std::max(times, 1U) - 1, kSlowestRefusedRetry); }
 
 /// Counts equal refusals in a row of one order.
 class RefusalCount {

@@ -11,7 +11,7 @@
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
-#include "switch_agent/answer.h"
+#include "switch_agent/retries.h"
 
 namespace rondo::switch_agent {
 

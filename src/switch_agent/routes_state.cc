@@ -42,8 +42,7 @@ void Routes::keep_holder(const RouteId& route, const Status& answer) {
 
 Duration Routes::foreign_delay(const RouteId& route) const {
   const auto held = held_by_others_.find(route);
-  const unsigned doublings = held == held_by_others_.end() ? 0 : std::min(held->second.times - 1, 8U);
-  return std::min<Duration>(kForeignRetry * (1U << doublings), kSlowestRouteRetry);
+  return doubled(kForeignRetry, held == held_by_others_.end() ? 0 : held->second.times - 1, kSlowestForeignRetry);
 }
 
 void Routes::note_rival(const RouteId& route, std::uint8_t protocol) {

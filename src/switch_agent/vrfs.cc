@@ -9,6 +9,7 @@
 #include "switch_agent/limits.h"
 #include "switch_agent/priorities.h"
 #include "switch_agent/program.h"
+#include "switch_agent/retries.h"
 #include "switch_agent/schema.h"
 
 namespace rondo::switch_agent {
@@ -17,8 +18,6 @@ namespace {
 
 /// SONiC's first number.
 constexpr std::uint32_t kFirstTable = 1001;
-/// All tables are taken. One is free again when a VRF goes.
-constexpr Duration kTableRetry = 5s;
 
 std::vector<Operation> last_resort_sets(std::uint32_t table) {
   std::vector<Operation> orders;
