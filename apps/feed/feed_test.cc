@@ -18,6 +18,7 @@
 #include <random>
 #include <set>
 
+#include "base/testing/temporary_folder.h"
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
 
@@ -179,15 +180,6 @@ TEST(Synthetic, TheSeedDecidesAndNothingElse) {
 
 class Files : public testing::Test {
  protected:
-  Files() {
-    char name[] = "/tmp/rondo-feed-test-XXXXXX";
-    directory = ::mkdtemp(name);
-    path = directory + "/routes";
-  }
-  ~Files() override {
-    ::unlink(path.c_str());
-    ::rmdir(directory.c_str());
-  }
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
   void write_gzip(const std::string& text) const {
     gzFile file = gzopen(path.c_str(), "wb");
@@ -197,8 +189,8 @@ class Files : public testing::Test {
   }
   Result<RouteFile> read() const { return read_route_file(path, default_plan()); }
 
-  std::string directory;
-  std::string path;
+  const TemporaryFolder directory;
+  const std::string path = directory.file("routes");
 };
 
 TEST_F(Files, ThreeKindsOfLinesAreRead) {
@@ -254,8 +246,8 @@ TEST_F(Files, ABadLineIsNamedWithFileAndNumber) {
     EXPECT_THAT(std::string{file.error().message()}, HasSubstr(why));
     EXPECT_THAT(std::string{file.error().message()}, StartsWith(path + ":"));
   }
-  EXPECT_EQ(read_route_file(directory + "/absent", default_plan()).error().code(), StatusCode::NotFound);
-  EXPECT_FALSE(read_route_file(directory, default_plan()).has_value()) << "a directory";
+  EXPECT_EQ(read_route_file(directory.file("absent"), default_plan()).error().code(), StatusCode::NotFound);
+  EXPECT_FALSE(read_route_file(directory.string(), default_plan()).has_value()) << "a directory";
 }
 
 TEST_F(Files, DamagedCompressionIsAnErrorAndNotAShortTable) {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "worker/command_line.h"
 #include "worker/limits.h"
 
@@ -35,12 +36,11 @@ TEST(WorkerConfigFile, AFileWithoutEndAndADeviceAreRefused) {
   };
   EXPECT_THAT(refusal("/dev/zero"), HasSubstr("is no regular file, and no pipe"));
   EXPECT_THAT(refusal("."), HasSubstr("cannot read the configuration '.'"));
-  std::string folder = (std::filesystem::temp_directory_path() / "rondo-config-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  std::ofstream(folder + "/worker.toml") << "";
-  std::filesystem::resize_file(folder + "/worker.toml", limits::kWorkerConfigBytes + 1);
-  EXPECT_THAT(refusal(folder + "/worker.toml"), HasSubstr("has more than " + std::to_string(limits::kWorkerConfigBytes) + " bytes"));
-  std::filesystem::remove_all(folder);
+  const TemporaryFolder folder;
+  const std::string file = folder.file("worker.toml");
+  std::ofstream(file) << "";
+  std::filesystem::resize_file(file, limits::kWorkerConfigBytes + 1);
+  EXPECT_THAT(refusal(file), HasSubstr("has more than " + std::to_string(limits::kWorkerConfigBytes) + " bytes"));
 }
 
 TEST(WorkerConfig, HasEachKeyAndDefaults) {

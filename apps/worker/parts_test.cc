@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/base/clock.h"
 #include "worker/limits.h"
 #include "worker/link.h"
@@ -95,11 +96,6 @@ class SmallFiles {
 
 class WorkerFiles : public ::testing::Test {
  protected:
-  WorkerFiles() {
-    std::string pattern = (files::temp_directory_path() / "rondo-worker-files-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~WorkerFiles() override { files::remove_all(folder); }
   Result<RunRecords> open_records() {
     return RunRecords::open(folder.string(), Duration{0}, [](const Status&) {});
   }
@@ -116,7 +112,7 @@ class WorkerFiles : public ::testing::Test {
   std::vector<RunRecord> read_all(const RunRecords& of) {
     return of.read_all([this](const Status& why, const std::string& renamed) { damaged.push_back(why.to_string() + " -> " + renamed); });
   }
-  files::path folder;
+  TemporaryFolder folder;
   std::vector<std::string> damaged;
 };
 
@@ -426,7 +422,7 @@ TEST_F(WorkerFiles, TheLogOfAnotherRunWithTheSameNumberMakesWay) {
 TEST_F(WorkerFiles, AFolderOfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
   ASSERT_TRUE(open_records().has_value());
-  for (const files::path& of : {folder, folder / "runs"}) {
+  for (const files::path& of : {files::path{folder}, folder / "runs"}) {
     ASSERT_EQ(::chown(of.c_str(), 54'321, 54'321), 0);
     const std::string refusal = "'" + of.string() + "' belongs to the user 54321, who could change what the worker keeps there";
     EXPECT_THAT(open_records().error().to_string(), HasSubstr(refusal));
@@ -441,7 +437,7 @@ TEST_F(WorkerFiles, AFolderOfAnotherUserIsRefused) {
 /// A record that another user had put there made the worker kill a process of a third one.
 TEST_F(WorkerFiles, AFolderToWhichEveryUserMayWriteIsRefused) {
   ASSERT_TRUE(open_records().has_value());
-  for (const files::path& of : {folder, folder / "runs"}) {
+  for (const files::path& of : {files::path{folder}, folder / "runs"}) {
     ASSERT_EQ(::chmod(of.c_str(), 0777), 0);
     EXPECT_THAT(open_records().error().to_string(), HasSubstr("every user may write to '" + of.string() + "'"));
     ASSERT_EQ(::chmod(of.c_str(), 0700), 0);

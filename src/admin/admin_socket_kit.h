@@ -19,6 +19,7 @@
 #include "admin/server.h"
 #include "admin/unix_socket.h"
 #include "base/json.h"
+#include "base/testing/temporary_folder.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
@@ -49,9 +50,7 @@ class CountingSink final : public BulkSink {
 class AdminSocket : public testing::Test {
  protected:
   AdminSocket() {
-    char name[] = "/tmp/rondo-admin-test-XXXXXX";
-    directory = ::mkdtemp(name);
-    options.path = directory + "/admin.sock";
+    options.path = directory.file("admin.sock");
     options.on_notice = [this](const AdminNotice& notice) { notices.push_back(notice.kind); };
     reactor = make_epoll_reactor().value();
     scheduler = std::make_unique<Scheduler>(clock, *reactor, make_policy(StrictPriority{}).value());
@@ -71,7 +70,6 @@ class AdminSocket : public testing::Test {
     server.reset();
     scheduler.reset();
     ::unlink(options.path.c_str());
-    ::rmdir(directory.c_str());
   }
 
   void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
@@ -131,7 +129,7 @@ class AdminSocket : public testing::Test {
   CommandRegistry commands{"testd"};
   AdminServerSetup options;
   std::map<std::string, std::uint64_t> rows;
-  std::string directory;
+  TemporaryFolder directory;
   std::unique_ptr<AdminServer> server;
   std::vector<AdminNotice::Kind> notices;  // All notices so far.
 };

@@ -5,9 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,6 +14,7 @@
 
 #include "admin/frame.h"
 #include "base/json.h"
+#include "base/testing/temporary_folder.h"
 #include "base/unique_fd.h"
 #include "rondo/admin/client.h"
 
@@ -27,8 +26,6 @@ using testing::HasSubstr;
 class LyingDaemon : public testing::Test {
  protected:
   LyingDaemon() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-client-test-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
     path = folder_ / "socket";
     listener_ = UniqueFd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_un address{};
@@ -37,10 +34,7 @@ class LyingDaemon : public testing::Test {
     EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(listener_.get(), 1), 0);
   }
-  ~LyingDaemon() override {
-    thread_.join();
-    std::filesystem::remove_all(folder_);
-  }
+  ~LyingDaemon() override { thread_.join(); }
   /// Sends what 'answer' returns, again and again until that is empty or the client is gone.
   void answer_with(std::function<std::string()> answer) {
     thread_ = std::thread([this, answer = std::move(answer)] {
@@ -68,7 +62,7 @@ class LyingDaemon : public testing::Test {
   std::string path;
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   UniqueFd listener_;
   std::thread thread_;
 };

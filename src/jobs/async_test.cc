@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "jobs/jobs_view.h"
 #include "jobs/remote_runs.h"
+#include "jobs/testing/testbed.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 
@@ -24,61 +24,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr Duration kPatience = 30s;
-
-class AsyncJobs : public ::testing::Test {
+class AsyncJobs : public test::JobsTestbed {
  protected:
-  AsyncJobs() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-async-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~AsyncJobs() override {
-    begun.clear();
-    close();
-    std::filesystem::remove_all(folder);
-  }
-  void open() {
-    runtime = std::make_unique<Runtime>();
-    jobs = std::make_unique<Jobs>(*runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
-  }
-  void close() {
-    jobs.reset();
-    runtime.reset();
-  }
+  AsyncJobs() { open(); }
+  ~AsyncJobs() override { begun.clear(); }
   /// A handler that keeps its runs in 'begun'.
   AsyncHandler keeper() {
     return {.begin = [this](const AsyncRun& run) { begun.push_back(run); }};
-  }
-  bool becomes(const std::function<bool()>& condition) {
-    const Instant deadline = runtime->clock().now() + kPatience;
-    while (!condition() && runtime->clock().now() < deadline) runtime->scheduler().run_for(1ms);
-    return condition();
-  }
-  template <class T>
-  Result<T> answer(const std::function<void(Jobs::Done<T>)>& call) {
-    std::optional<Result<T>> got;
-    call([&got](Result<T> result) { got = std::move(result); });
-    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
-    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
   }
   void put(const Job& job) {
     const auto stored = answer<StoredJob>([&](auto done) { jobs->put(job, done); });
     ASSERT_TRUE(stored.has_value()) << stored.error().to_string();
   }
-  std::int64_t trigger(const std::string& name) {
-    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
-    EXPECT_TRUE(run.has_value()) << run.error().to_string();
-    return run.value_or(JobRun{}).id;
-  }
-  /// The stored runs of a job as "state note", the oldest first.
-  std::vector<std::string> runs(const std::string& name) {
-    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); });
-    std::vector<std::string> texts;
-    for (const JobRun& run : found.value_or(std::vector<JobRun>{}))
-      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
-    return texts;
-  }
+  std::int64_t trigger(const std::string& name) { return JobsTestbed::trigger(name).id; }
   /// Three runs of the job "a", of the handler "away", that an earlier process left.
   std::vector<std::int64_t> leave_three() {
     jobs->handle_async("away", keeper());
@@ -93,13 +51,7 @@ class AsyncJobs : public ::testing::Test {
     open();
     return ids;
   }
-  bool all_ended() {
-    return becomes([this] { return jobs->stats().pending == 0; });
-  }
 
-  std::filesystem::path folder;
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Jobs> jobs;
   std::vector<AsyncRun> begun;
 };
 

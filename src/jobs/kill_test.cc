@@ -12,13 +12,13 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "base/testing/temporary_folder.h"
 #include "rondo/base/random.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
@@ -62,12 +62,9 @@ std::string job_name(int job) { return "job-" + std::to_string(job); }
 class JobsKill : public ::testing::Test {
  protected:
   JobsKill() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     database = (folder / "jobs.db").string();
     log = (folder / "log").string();
   }
-  ~JobsKill() override { std::filesystem::remove_all(folder); }
 
   /// Starts a process, and kills it when it has begun that many runs.
   void live_and_die(std::uint64_t runs) const {
@@ -130,7 +127,7 @@ class JobsKill : public ::testing::Test {
     return all;
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::string database;
   std::string log;
 };

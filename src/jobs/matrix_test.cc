@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/testing/matrix.h"
 #include "jobs/testing/matrix_model.h"
 #include "jobs/testing/passing_job_store.h"
@@ -65,18 +66,7 @@ class KilledStore final : public PassingJobStore {
 /// The database of all cells, one after the other.
 class MatrixFile {
  public:
-  MatrixFile() {
-    // In memory, if there is such a folder: to close a database waits for the disk.
-    const std::filesystem::path memory = "/dev/shm";
-    const bool has_memory = ::access(memory.c_str(), W_OK) == 0;
-    std::string pattern = ((has_memory ? memory : std::filesystem::temp_directory_path()) / "rondo-matrix-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-    open();
-  }
-  ~MatrixFile() {
-    store_.reset();
-    std::filesystem::remove_all(folder_);
-  }
+  MatrixFile() { open(); }
   MatrixFile(const MatrixFile&) = delete;
   MatrixFile& operator=(const MatrixFile&) = delete;
   JobStore& store() { return *store_; }
@@ -89,7 +79,7 @@ class MatrixFile {
 
  private:
   void open() { store_ = make_sqlite_job_store((folder_ / ("jobs-" + std::to_string(losses_) + ".db")).string()).value(); }
-  std::filesystem::path folder_;
+  TemporaryFolder folder_{TemporaryFolder::in_memory()};  // To close a database waits for the disk.
   unsigned losses_ = 0;
   std::shared_ptr<JobStore> store_;
 };

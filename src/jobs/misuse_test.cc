@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 
@@ -31,11 +32,6 @@ class JobsMisuseDeathTest : public ::testing::Test {
  protected:
   JobsMisuseDeathTest() {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
-    // The process that dies makes its folder in that of the process that waits for it, which removes both.
-    const char* const outer = std::getenv(kOuter);
-    std::string pattern =
-        ((outer == nullptr ? std::filesystem::temp_directory_path() : std::filesystem::path{outer}) / "rondo-misuse-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     ::setenv(kOuter, folder.c_str(), 1);
     jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())));
   }
@@ -43,7 +39,6 @@ class JobsMisuseDeathTest : public ::testing::Test {
     begun.reset();
     jobs.reset();
     ::unsetenv(kOuter);
-    std::filesystem::remove_all(folder);
   }
   bool becomes(const std::function<bool()>& condition) {
     const Instant deadline = runtime.clock().now() + kPatience;
@@ -57,7 +52,13 @@ class JobsMisuseDeathTest : public ::testing::Test {
     becomes([this] { return jobs->stats().attempts > 0 && jobs->stats().pending == 0; });
   }
 
-  std::filesystem::path folder;
+  /// The process that dies makes its folder in that of the process that waits for it, which removes both.
+  static std::filesystem::path outer() {
+    const char* const given = std::getenv(kOuter);
+    return given == nullptr ? std::filesystem::temp_directory_path() : std::filesystem::path{given};
+  }
+
+  TemporaryFolder folder{outer()};
   Runtime runtime;
   std::unique_ptr<Jobs> jobs;
   std::optional<AsyncRun> begun;

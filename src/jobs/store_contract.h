@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/job_store.h"
 #include "rondo/jobs/limits.h"
 
@@ -24,16 +25,8 @@ struct StoreKind {
 
 class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-    reopen();
-  }
-  void TearDown() override {
-    store.reset();
-    std::filesystem::remove_all(folder);
-  }
+  void SetUp() override { reopen(); }
+  void TearDown() override { store.reset(); }
   void reopen() {
     store.reset();
     auto opened = GetParam().open(folder);
@@ -64,7 +57,7 @@ class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
     return ids;
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::shared_ptr<JobStore> store;
   std::int64_t last_ = 0;  // Seconds, for scheduled instants.
 };

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/recorder.h"
 #include "sim/test_source.h"
 
@@ -21,13 +21,6 @@ using journal::AuditReport;
 
 class AuditTest : public testing::Test {
  protected:
-  AuditTest() {
-    std::string pattern = (fs::temp_directory_path() / "rondo-audit-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    directory_ = pattern;
-  }
-  ~AuditTest() override { fs::remove_all(directory_); }
-
   /// A run scheduled by 'given' and recorded as 'said'; it may change to 'later' in the middle.
   AuditReport live(const PolicyOptions& given, const PolicyOptions& said, const PolicyOptions* later = nullptr, std::uint64_t seed = 1,
                    bool one_breaks = false) {
@@ -71,7 +64,7 @@ class AuditTest : public testing::Test {
   }
 
  private:
-  fs::path directory_;
+  TemporaryFolder directory_;
   int files_ = 0;
 };
 

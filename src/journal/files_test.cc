@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/fault_kit.h"
 #include "journal/lock.h"
 #include "journal/recorder.h"
@@ -47,13 +48,6 @@ class TestClock final : public Clock {
 
 class JournalFilesTest : public testing::Test {
  protected:
-  JournalFilesTest() {
-    std::string pattern = (fs::temp_directory_path() / "rondo-files-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    directory_ = pattern;
-  }
-  ~JournalFilesTest() override { fs::remove_all(directory_); }
-
   std::string file(const std::string& end = "") const { return (directory_ / "j").string() + end; }
   JournalOptions options() const { return {.file = file()}; }
   std::unique_ptr<JournalRecorder> start(const JournalOptions& options) {
@@ -102,7 +96,7 @@ class JournalFilesTest : public testing::Test {
   }
   static constexpr std::uint32_t kTable = 1;
 
-  fs::path directory_;
+  TemporaryFolder directory_;
   TestClock clock_;
 };
 

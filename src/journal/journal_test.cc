@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/fault_kit.h"
 #include "journal/files.h"
 #include "journal/reader.h"
@@ -58,13 +59,9 @@ Change route() { return Change::set("5.5.78.31/32", {{"nexthop_group", "1"}}); }
 class JournalTest : public testing::Test {
  protected:
   JournalTest() {
-    std::string pattern = (fs::temp_directory_path() / "rondo-journal-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    directory_ = pattern;
     ::setenv("TZ", "UTC", 1);
     ::tzset();
   }
-  ~JournalTest() override { fs::remove_all(directory_); }
 
   std::string file() const { return (directory_ / "day.journal").string(); }
   JournalOptions options() const { return {.file = file()}; }
@@ -121,7 +118,7 @@ class JournalTest : public testing::Test {
     return text;
   }
 
-  fs::path directory_;
+  TemporaryFolder directory_;
   TestClock clock_;
 };
 

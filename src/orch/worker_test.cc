@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/walk.h"
 #include "orch/parked.h"
 #include "orch/runtime_fixture.h"
@@ -326,12 +327,12 @@ TEST_F(SteppedWorker, ObserversAreToldAcrossThreadsAndAnEndIsNeverLost) {
 }
 
 TEST(WorkerJournal, HasFilesOfItsOwn) {
-  std::string directory = (std::filesystem::temp_directory_path() / "rondo-worker-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const TemporaryFolder directory;
   SystemClock clock;
   {
-    Runtime home({.observer = std::move(Journal::open({.file = directory + "/day.journal"}, clock).value())});
-    Worker worker(home, {.name = "routes", .observer = std::move(Journal::open({.file = directory + "/routes.journal"}, clock).value())});
+    Runtime home({.observer = std::move(Journal::open({.file = directory.file("day.journal")}, clock).value())});
+    Worker worker(home,
+                  {.name = "routes", .observer = std::move(Journal::open({.file = directory.file("routes.journal")}, clock).value())});
     const auto handle = [](std::string_view, const Fields&) { return Outcome::done(); };
     worker.add<OpenOrch>("routes").consume("ROUTE", handle, [](std::string_view) { return Outcome::done(); });
     home.add<OpenOrch>("ports").consume("PORT", handle, [](std::string_view) { return Outcome::done(); });
@@ -341,14 +342,13 @@ TEST(WorkerJournal, HasFilesOfItsOwn) {
     }
   }
   const auto text = [&](const char* name) {
-    const auto reader = std::move(journal::JournalReader::open(directory + "/" + name).value());
+    const auto reader = std::move(journal::JournalReader::open(directory.file(name)).value());
     std::string all;
     for (journal::JournalWalk walk(*reader); walk.next();) all += journal::swss_lines(walk);
     return all;
   };
   EXPECT_THAT(text("routes.journal"), testing::AllOf(HasSubstr("|ROUTE:10.0.0.0/24|SET|group:1"), testing::Not(HasSubstr("PORT"))));
   EXPECT_THAT(text("day.journal"), testing::AllOf(HasSubstr("|PORT:Ethernet0|SET|state:up"), testing::Not(HasSubstr("ROUTE"))));
-  std::filesystem::remove_all(directory);
 }
 
 // --- introspection

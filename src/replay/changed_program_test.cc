@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/replay/replay.h"
@@ -80,13 +81,7 @@ class Acts final : public Orch {
 
 class ReplayOfChangedPrograms : public testing::Test {
  protected:
-  ReplayOfChangedPrograms() {
-    std::string pattern = (fs::temp_directory_path() / "rondo-replay-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    file_ = (directory_ / "day.journal").string();
-  }
-  ~ReplayOfChangedPrograms() override { fs::remove_all(directory_); }
+  ReplayOfChangedPrograms() { file_ = (directory_ / "day.journal").string(); }
 
   void record(const Program& program) {
     fs::remove(file_);
@@ -117,7 +112,7 @@ class ReplayOfChangedPrograms : public testing::Test {
     return report;
   }
 
-  fs::path directory_;
+  TemporaryFolder directory_;
   std::string file_;
   int handled_ = 0;
 };

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/reader.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
@@ -169,13 +170,7 @@ PolicyOptions any_policy(Random& random) {
 
 class ReplayTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "rondo-replay-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory = pattern;
-    file = (directory / "day.journal").string();
-  }
-  void TearDown() override { fs::remove_all(directory); }
+  void SetUp() override { file = (directory / "day.journal").string(); }
 
   /// Options for a remote store, which is returned in 'store'. The run is recorded in 'file'.
   RuntimeOptions recorded(sim::World& world, sim::SimStore*& store, PolicyOptions policy) const {
@@ -321,7 +316,7 @@ class ReplayTest : public testing::Test {
     return (*opened)->run(runtime, on_records);
   }
 
-  fs::path directory;
+  TemporaryFolder directory;
   std::string file;
   double policy_changes = 0;  // Policy changes per operation.
   std::uint64_t changed = 0;

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 #include <thread>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/replay/replay.h"
@@ -51,13 +51,7 @@ class Refused final : public Orch {
 
 class ReplayOfWrites : public testing::Test {
  protected:
-  ReplayOfWrites() {
-    std::string pattern = (fs::temp_directory_path() / "rondo-replay-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    file_ = (directory_ / "day.journal").string();
-  }
-  ~ReplayOfWrites() override { fs::remove_all(directory_); }
+  ReplayOfWrites() { file_ = (directory_ / "day.journal").string(); }
 
   RuntimeOptions recorded(sim::World& world) const {
     return {.clock = &world.clock(),
@@ -76,7 +70,7 @@ class ReplayOfWrites : public testing::Test {
     EXPECT_EQ(report.outcomes, outcomes);
   }
 
-  fs::path directory_;
+  TemporaryFolder directory_;
   std::string file_;
 };
 

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/reader.h"
 #include "journal/record.h"
 #include "orch/parked.h"
@@ -289,12 +290,6 @@ TEST(ExecutorFaults, WorkOfRunElsewhereIsSlowAndFailsToo) {
 
 class ExecutorReplay : public testing::Test {
  protected:
-  ExecutorReplay() : folder_((fs::temp_directory_path() / "rondo-executor-XXXXXX").string()) {
-    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
-    file_ = folder_ + "/day.journal";
-  }
-  ~ExecutorReplay() override { fs::remove_all(folder_); }
-
   void record(std::uint64_t seed, bool has_codec = true) {
     fs::remove(file_);
     WorldOptions options{.seed = seed};
@@ -342,8 +337,8 @@ class ExecutorReplay : public testing::Test {
     return report;
   }
 
-  std::string folder_;
-  std::string file_;
+  const TemporaryFolder folder_;
+  const std::string file_ = folder_.file("day.journal");
   std::vector<std::string> answers_;
   std::vector<std::string> replayed_answers_;
 };

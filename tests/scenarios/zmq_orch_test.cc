@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "orch/parked.h"
 #include "rondo/base/clock.h"
 #include "rondo/orch/runtime.h"
@@ -59,19 +60,11 @@ class Switch final : public Orch {
 
 class ZmqOrch : public testing::Test {
  protected:
-  ZmqOrch() {
-    std::string name = (std::filesystem::temp_directory_path() / "rondo-zmq-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-  }
-  ~ZmqOrch() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  std::string folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(ZmqOrch, ARouteFromASocketWaitsForItsGroupAndBothBecomeRows) {
-  const std::string endpoint = "ipc://" + folder_ + "/socket";
+  const std::string endpoint = "ipc://" + folder_.file("socket");
   ZmqStore* direct = nullptr;
   Runtime runtime({.store = [&](Scheduler& scheduler) -> std::unique_ptr<Store> {
     Result<std::unique_ptr<ZmqStore>> store = ZmqStore::open(

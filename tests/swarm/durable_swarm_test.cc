@@ -6,10 +6,10 @@
 
 #include "agent_life.h"
 #include "base/testing/sanitized.h"
+#include "base/testing/temporary_folder.h"
 #include "orch/parked.h"
 #include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
-#include "store/durable/testing/file.h"
 
 namespace rondo::swarm {
 namespace {
@@ -31,7 +31,7 @@ void expect_only_owed_deletes(const Runtime& runtime, const std::string& path) {
 }
 
 TEST(DurableSwarmStorm, TheKernelEndsAsTheModelSaysWhateverWasKilled) {
-  store::durable::Folder folder(store::durable::Folder::in_memory());
+  TemporaryFolder folder(TemporaryFolder::in_memory());
   std::uint64_t kept = 0;
   std::uint64_t crashes = 0;
   for (std::uint64_t seed = 1; seed <= plain_or_sanitized(60U, 20U) && !testing::Test::HasFailure(); ++seed) {

@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/sim/world.h"
@@ -22,8 +21,6 @@ namespace {
 class JobClockTest : public ::testing::Test {
  protected:
   JobClockTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-clock-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     world.start([this](Runtime& runtime) {
       auto made = std::make_shared<jobs::Jobs>(runtime, jobs::make_sqlite_job_store((folder / "jobs.db").string()).value());
       made->handle("work", [this](const jobs::JobContext& context) { return work(context); });
@@ -34,10 +31,7 @@ class JobClockTest : public ::testing::Test {
     });
     world.run_for(100ms);
   }
-  ~JobClockTest() override {
-    world.crash();
-    std::filesystem::remove_all(folder);
-  }
+  ~JobClockTest() override { world.crash(); }
   jobs::Jobs& jobs() { return *current.lock(); }
   void define(const std::string& when, Duration backoff = 1s) {
     jobs().define({.name = "j", .handler = "work", .schedule = {.when = when}, .retries = 3, .backoff = backoff});
@@ -60,7 +54,7 @@ class JobClockTest : public ::testing::Test {
     return texts;
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   int calls = 0;
   std::function<Status(const jobs::JobContext&)> work = [this](const jobs::JobContext&) {
     ++calls;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "base/testing/temporary_folder.h"
 #include "jobs/remote_runs.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/journal/journal.h"
@@ -224,12 +225,6 @@ void call_from_outside(Program& program, const std::string& name, Random& random
 
 class JobReplay : public ::testing::Test {
  protected:
-  JobReplay() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-replay-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~JobReplay() override { std::filesystem::remove_all(folder); }
-
   /// Lives the days of these seeds, and lives them again.
   void live_and_compare(const std::vector<std::uint64_t>& seeds) {
     for (const std::uint64_t seed : seeds) {
@@ -312,7 +307,7 @@ class JobReplay : public ::testing::Test {
   std::string journal() const { return (folder / "day.journal").string(); }
 
   static constexpr std::array<const char*, 4> kHandlers{"pool", "turn", "elsewhere", "elsewhere"};
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   int calls = 0;
   bool calls_back = false;
   std::uint64_t records = 0;

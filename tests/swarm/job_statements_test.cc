@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/pools.h"
 #include "jobs/time_ring.h"
 #include "rondo/calendar/rfc3339.h"
@@ -36,8 +37,6 @@ using testing::IsEmpty;
 class JobStatements : public ::testing::Test {
  protected:
   JobStatements() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     world.start([this](Runtime& runtime) {
       auto made = std::make_shared<jobs::Jobs>(runtime, jobs::make_sqlite_job_store((folder / "jobs.db").string()).value());
       made->handle_in_turn("note", [this](const jobs::JobContext& context) {
@@ -54,7 +53,6 @@ class JobStatements : public ::testing::Test {
   ~JobStatements() override {
     for (const jobs::AsyncRun& run : kept) run.leave();
     world.crash();
-    std::filesystem::remove_all(folder);
   }
 
   struct Call {
@@ -98,7 +96,7 @@ class JobStatements : public ::testing::Test {
     world.run_for(10ms);
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::vector<Call> called;
   std::vector<jobs::AsyncRun> kept;
   std::weak_ptr<jobs::Jobs> current;
@@ -249,8 +247,7 @@ TEST(JobStatementsPools, AJobWithMoreThanTenSlowRunsInAMinuteUsesTheSlowPoolUnti
 
 /// On the real clock and real threads: the pools have one thread each. A job whose first run was slow blocks the slow pool for good.
 TEST(JobStatementsPools, ASlowJobDoesNotHoldUpFastOnes) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-  const std::filesystem::path folder = ::mkdtemp(pattern.data());
+  const TemporaryFolder folder;
   {
     Runtime runtime;
     jobs::Jobs jobs(
@@ -299,7 +296,6 @@ TEST(JobStatementsPools, ASlowJobDoesNotHoldUpFastOnes) {
     for (int i = 0; i < 5; ++i) jobs.trigger("fast-" + std::to_string(i));
     EXPECT_TRUE(becomes([&] { return fast == 5; }));
   }
-  std::filesystem::remove_all(folder);
 }
 
 // --- Block strategies

@@ -20,6 +20,7 @@
 #include "../scenarios/agent_testbed.h"
 #include "agent_life.h"
 #include "base/testing/sanitized.h"
+#include "base/testing/temporary_folder.h"
 #include "journal/reader.h"
 #include "journal/walk.h"
 #include "rondo/journal/journal.h"
@@ -40,13 +41,7 @@ constexpr std::uint64_t kRestartedLives = plain_or_sanitized(12, 4);
 
 class ReplayOfAgent : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "rondo-replay-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory = pattern;
-    file = (directory / "day.journal").string();
-  }
-  void TearDown() override { fs::remove_all(directory); }
+  void SetUp() override { file = (directory / "day.journal").string(); }
 
   /// The record contains the data plane's answers, including late ones and errors. Each process is a separate run in it.
   void record(std::uint64_t seed, std::uint64_t turns, bool crashes = false, bool others = true) {
@@ -76,7 +71,7 @@ class ReplayOfAgent : public testing::Test {
     return replay.run(runtime);
   }
 
-  fs::path directory;
+  TemporaryFolder directory;
   std::string file;
 };
 

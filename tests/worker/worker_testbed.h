@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "admin/server.h"
+#include "base/testing/temporary_folder.h"
 #include "jobs/testing/passing_job_store.h"
 #include "jobs/workers/options.h"
 #include "rondo/admin/client.h"
@@ -66,16 +67,11 @@ class FillableStore final : public test::PassingJobStore {
 
 class WorkerOnLinux : public ::testing::Test {
  protected:
-  WorkerOnLinux() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-worker-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-  }
   ~WorkerOnLinux() override {
     client.reset();
     kill_worker(SIGKILL);
     kill_server();
     if (HasFailure()) std::fprintf(stderr, "the worker's log:\n%s\n", read(folder / "worker.err").c_str());
-    std::filesystem::remove_all(folder);
   }
 
   // --- processes
@@ -237,7 +233,7 @@ class WorkerOnLinux : public ::testing::Test {
   std::string socket() const { return (folder / "socket").string(); }
   std::string path(const std::string& name) const { return (folder / name).string(); }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   WorkersOptions options;
   pid_t server = 0;
   pid_t worker = 0;  // With 'is_process_one': its parent, unshare(1).

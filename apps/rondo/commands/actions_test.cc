@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "admin/server.h"
+#include "base/testing/temporary_folder.h"
 #include "commands/command_limits.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
@@ -70,8 +71,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 class Program : public testing::Test {
  protected:
   Program() {
-    char name[] = "/tmp/rondo-cli-test-XXXXXX";
-    directory = ::mkdtemp(name);
     reactor = make_epoll_reactor().value();
     scheduler = std::make_unique<Scheduler>(clock, *reactor, make_policy(StrictPriority{}).value());
     scheduler->add(ended);
@@ -114,14 +113,13 @@ class Program : public testing::Test {
   ~Program() override {
     server.reset();
     ::unlink(file().c_str());
-    ::rmdir(directory.c_str());
   }
   void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
     ASSERT_TRUE(
         commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
   }
-  std::string socket() const { return directory + "/admin.sock"; }
-  std::string file() const { return directory + "/file"; }
+  std::string socket() const { return directory.file("admin.sock"); }
+  std::string file() const { return directory.file("file"); }
 
   /// Runs `rondo <words>` in a shell while the daemon answers.
   Outcome rondo(const std::string& words) {
@@ -160,7 +158,7 @@ class Program : public testing::Test {
   std::map<std::string, int> rows;
   std::string written;
   std::int64_t waited_ms = 0;
-  std::string directory;
+  TemporaryFolder directory;
   std::unique_ptr<AdminServer> server;
 };
 
@@ -308,8 +306,8 @@ TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
   EXPECT_THAT(rows, ElementsAre(testing::Pair("T", 2), testing::Pair("U", 1)));
   EXPECT_EQ(rondo("load - < " + file()).code, 0);
   EXPECT_EQ(rondo("load --dry-run " + file()).out, "T:a|SET|f:v\nT:b|DEL\nU:c|SET\n");
-  { std::ofstream(directory + "/odd") << R"([{"T\u001b[2J:a": {}, "OP": "SET"}])"; }
-  EXPECT_EQ(rondo("load --dry-run " + directory + "/odd; rm " + directory + "/odd").out, "T\\x1b[2J:a|SET\n");
+  { std::ofstream(directory / "odd") << R"([{"T\u001b[2J:a": {}, "OP": "SET"}])"; }
+  EXPECT_EQ(rondo("load --dry-run " + directory.file("odd") + "; rm " + directory.file("odd")).out, "T\\x1b[2J:a|SET\n");
   const std::string entries = rondo("--json load --dry-run " + file()).out;
   EXPECT_EQ(entries, "[\n{\"T:a\":{\"f\":\"v\"},\"OP\":\"SET\"},\n{\"T:b\":{},\"OP\":\"DEL\"},\n{\"U:c\":{},\"OP\":\"SET\"}\n]\n");
   EXPECT_EQ(rondo("--json load --dry-run " + file() + " | " + "$RONDO --json load --dry-run -").out, entries) << "load takes it";
@@ -327,7 +325,7 @@ TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
 
   { std::ofstream(file()) << R"([{"closed:a": {}, "OP": "SET"}])"; }
   EXPECT_THAT(rondo("load " + file() + " 2>&1").out, HasSubstr("no table 'closed'"));
-  EXPECT_EQ(rondo("load " + directory + "/absent 2>&1").code, 1);
+  EXPECT_EQ(rondo("load " + directory.file("absent") + " 2>&1").code, 1);
 }
 
 TEST_F(Program, LoadSaysThatRowsAreWrittenAndWithWaitWhatBecameOfThem) {

@@ -25,6 +25,7 @@
 
 #include "admin/frame.h"
 #include "arguments/options.h"
+#include "base/testing/temporary_folder.h"
 #include "base/unique_fd.h"
 #include "commands/actions.h"
 #include "output/print.h"
@@ -159,18 +160,16 @@ constexpr int kExitOfNoAction = 99;
 class HostileDaemon : public testing::TestWithParam<Action> {
  protected:
   HostileDaemon() {
-    char name[] = "/tmp/rondo-cli-test-XXXXXX";
-    directory = ::mkdtemp(name);
-    std::ofstream(directory + "/rows") << R"([{"ROUTE_TABLE:10.0.0.0/24":{"nexthop_group":"1"},"OP":"SET"},
+    std::ofstream(directory / "rows") << R"([{"ROUTE_TABLE:10.0.0.0/24":{"nexthop_group":"1"},"OP":"SET"},
                                               {"ROUTE_TABLE:10.0.1.0/24":{},"OP":"DEL"}])";
-    std::ofstream many(directory + "/many");  // More rows than are read one by one.
+    std::ofstream many(directory / "many");  // More rows than are read one by one.
     for (int i = 0; i < 300; ++i) many << (i == 0 ? "[" : ",") << R"({"ROUTE_TABLE:10.1.)" << i << R"(.0/24":{"a":"b"},"OP":"SET"})";
     many << "]";
     many.close();
     listener = UniqueFd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    const std::string path = directory + "/socket";
+    const std::string path = directory.file("socket");
     std::memcpy(address.sun_path, path.data(), path.size());
     EXPECT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(listener.get(), 16), 0);
@@ -189,8 +188,6 @@ class HostileDaemon : public testing::TestWithParam<Action> {
     ::kill(server, SIGKILL);
     ::waitpid(server, nullptr, 0);
     ::munmap(answer, 2 * sizeof *answer);
-    for (const char* const file : {"/rows", "/many", "/socket", "/bundle"}) ::unlink((directory + file).c_str());
-    ::rmdir(directory.c_str());
   }
 
   /// One connection after the other; each request gets the page and the result of 'answer'.
@@ -232,7 +229,7 @@ class HostileDaemon : public testing::TestWithParam<Action> {
 
   std::string words_of(std::string words) const {
     for (const auto& [name, file] : {std::pair{"FILE", "/rows"}, {"MANY", "/many"}, {"BUNDLE", "/bundle"}}) {
-      if (const std::size_t at = words.find(name); at != std::string::npos) words.replace(at, std::strlen(name), directory + file);
+      if (const std::size_t at = words.find(name); at != std::string::npos) words.replace(at, std::strlen(name), directory.string() + file);
     }
     return words;
   }
@@ -249,7 +246,7 @@ class HostileDaemon : public testing::TestWithParam<Action> {
       ::dup2(::open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
       ::dup2(writer.get(), STDOUT_FILENO);
       ::dup2(writer.get(), STDERR_FILENO);
-      ::setenv("RONDO_SOCKET", (directory + "/socket").c_str(), 1);
+      ::setenv("RONDO_SOCKET", directory.file("socket").c_str(), 1);
       run_words(words);
     }
     writer.reset();
@@ -261,7 +258,7 @@ class HostileDaemon : public testing::TestWithParam<Action> {
     return {out, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)};
   }
 
-  std::string directory;
+  TemporaryFolder directory;
   UniqueFd listener;
   std::size_t* id_error = nullptr;  // Added to the ids of answers; shared as the next one.
   std::size_t* answer = nullptr;    // The index of the answer, in memory that the server shares. Changes only while no child runs.

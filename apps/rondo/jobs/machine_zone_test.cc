@@ -8,21 +8,19 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
+
 namespace rondo::cli {
 namespace {
 
 class MachineZoneTest : public ::testing::Test {
  protected:
-  MachineZoneTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-zone-XXXXXX").string();
-    etc = ::mkdtemp(pattern.data());
-  }
-  ~MachineZoneTest() override { std::filesystem::remove_all(etc); }
   std::string zone(const char* tz = nullptr) const {
     const auto found = machine_zone(tz, etc);
     return found ? found->name : "error: " + found.error().to_string();
   }
-  std::string etc;
+  const TemporaryFolder folder;
+  const std::string etc = folder.string();
 };
 
 TEST_F(MachineZoneTest, TzGoesFirst) {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "journal/reader.h"
 #include "journal/recorder.h"
 #include "rondo/base/clock.h"
@@ -77,13 +78,7 @@ constexpr const char* kAnotherRun = "--- another run: its records are numbered f
 
 class JournalCli : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "rondo-cli-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory = pattern;
-    live_a_day({.file = file()});
-  }
-  void TearDown() override { fs::remove_all(directory); }
+  void SetUp() override { live_a_day({.file = file()}); }
 
   std::string file() const { return (directory / "day.journal").string(); }
   static std::vector<std::string> lines(const std::string& text) {
@@ -146,7 +141,7 @@ class JournalCli : public testing::Test {
     return words;
   }
 
-  fs::path directory;
+  TemporaryFolder directory;
   std::string whole_day;
   std::string whole_replay;
 };

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/testing/temporary_folder.h"
 #include "rondod/limits.h"
 
 namespace rondo::daemon {
@@ -215,9 +216,8 @@ TEST(Config, AFileWithoutEndAndADeviceAreRefused) {
   };
   EXPECT_THAT(refusal("/dev/zero"), HasSubstr("the configuration '/dev/zero' is no regular file, and no pipe"));
   EXPECT_EQ(refusal("/dev/null"), "accepted") << "all defaults";
-  std::string folder = (std::filesystem::temp_directory_path() / "rondod-config-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const std::string file = folder + "/rondod.toml";
+  const TemporaryFolder folder;
+  const std::string file = folder.file("rondod.toml");
   std::ofstream(file) << "";
   std::filesystem::resize_file(file, limits::kConfigBytes + 1);
   EXPECT_THAT(refusal(file), HasSubstr("has more than " + std::to_string(limits::kConfigBytes) + " bytes"));
@@ -229,7 +229,6 @@ TEST(Config, AFileWithoutEndAndADeviceAreRefused) {
   ::close(ends[1]);
   EXPECT_EQ(refusal("/dev/fd/" + std::to_string(ends[0])), "accepted");
   ::close(ends[0]);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Config, ADirectoryIsNoConfiguration) {

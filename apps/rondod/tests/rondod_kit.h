@@ -19,12 +19,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 
@@ -35,9 +35,6 @@ namespace json = boost::json;
 class RondodProcess : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "rondod-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
     notify_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -49,10 +46,8 @@ class RondodProcess : public testing::Test {
   void TearDown() override {
     end(SIGKILL);
     if (notify_ >= 0) ::close(notify_);
-    std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
   }
-  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  std::string file(const std::string& name) const { return folder_.file(name); }
 
   /// Writes its configuration, which rondod reads when it starts; SIGHUP reads the policy again. 'store' is the content of [store], and
   /// other sections may follow.
@@ -185,7 +180,7 @@ class RondodProcess : public testing::Test {
   bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
 
  private:
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::unique_ptr<AdminClient> client_;
   int notify_ = -1;
   pid_t pid_ = -1;

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "admin/server.h"
+#include "base/testing/temporary_folder.h"
 #include "jobs/job_store.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
@@ -31,8 +31,6 @@ using testing::HasSubstr;
 class JobCommands : public ::testing::Test {
  protected:
   JobCommands() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     jobs = std::make_unique<Jobs>(runtime, std::move(*make_sqlite_job_store((folder / "jobs.db").string())), JobsOptions{.cycle = 50ms});
     jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
     jobs->handle_in_turn("fail", [](const JobContext&) { return Status{StatusCode::Unavailable, "no \x1b[31mserver"}; });
@@ -68,7 +66,6 @@ class JobCommands : public ::testing::Test {
     for (const auto& [id, run] : begun) run.leave();
     begun.clear();
     jobs.reset();
-    std::filesystem::remove_all(folder);
   }
   json::object call(std::string_view command, const json::object& arguments = {}) {
     const auto answer = client->call(command, arguments);
@@ -90,7 +87,7 @@ class JobCommands : public ::testing::Test {
     }
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::promise<void> gate;
   std::map<std::int64_t, AsyncRun> begun;  // Runs of "stoppable". Used by the thread of the program.
   Runtime runtime;

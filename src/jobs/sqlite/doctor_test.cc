@@ -6,13 +6,13 @@
 #include <sys/file.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "base/unique_fd.h"
 #include "jobs/sqlite/doctor.h"
 #include "rondo/jobs/job_store.h"
@@ -26,12 +26,7 @@ using Level = JobDatabaseFinding::Level;
 
 class JobDatabaseDoctor : public ::testing::Test {
  protected:
-  JobDatabaseDoctor() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    path = (folder / "jobs.db").string();
-  }
-  ~JobDatabaseDoctor() override { std::filesystem::remove_all(folder); }
+  JobDatabaseDoctor() { path = (folder / "jobs.db").string(); }
   void execute(const std::string& text) const {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
@@ -71,7 +66,7 @@ class JobDatabaseDoctor : public ::testing::Test {
     EXPECT_FALSE(found.remedy.empty());
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::string path;
   const WallTime now = WallTime::from_nanoseconds(1'800'000'000'000'000'000);
 };

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/family.h"
 #include "jobs/job_store.h"
 #include "jobs/planner.h"
@@ -38,12 +37,9 @@ TEST(SqliteStore, APathOfADatabaseInMemoryIsRefused) {
 class SqliteRows : public ::testing::Test {
  protected:
   SqliteRows() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-rows-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
     path = (folder / "jobs.db").string();
     store = std::move(*make_sqlite_job_store(path));
   }
-  ~SqliteRows() override { std::filesystem::remove_all(folder); }
   /// Leaves out the checks of the schema, as a program could that writes the file itself.
   void execute(const std::string& text) const {
     sqlite3* database = nullptr;
@@ -82,7 +78,7 @@ class SqliteRows : public ::testing::Test {
     return text;
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::string path;
   std::shared_ptr<JobStore> store;
   Planner planner{PlannerOptions{}};

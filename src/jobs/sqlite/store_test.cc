@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/family.h"
 #include "jobs/planner.h"
 #include "jobs/remote_runs.h"
@@ -24,12 +25,7 @@ INSTANTIATE_TEST_SUITE_P(Sqlite, JobStoreContract,
 
 class SqliteJobStore : public ::testing::Test {
  protected:
-  SqliteJobStore() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    path = (folder / "jobs.db").string();
-  }
-  ~SqliteJobStore() override { std::filesystem::remove_all(folder); }
+  SqliteJobStore() { path = (folder / "jobs.db").string(); }
   void execute(const char* text) const {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
@@ -41,7 +37,7 @@ class SqliteJobStore : public ::testing::Test {
     return store ? Status{} : store.error();
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   std::string path;
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/testing/passing_job_store.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
@@ -31,7 +32,6 @@ class SimulatedJobs {
       return made;
     });
   }
-  ~SimulatedJobs() { std::filesystem::remove_all(folder_); }
   SimulatedJobs(const SimulatedJobs&) = delete;
   SimulatedJobs& operator=(const SimulatedJobs&) = delete;
 
@@ -69,12 +69,7 @@ class SimulatedJobs {
   }
 
  private:
-  static std::filesystem::path new_folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    return ::mkdtemp(pattern.data());
-  }
-
-  const std::filesystem::path folder_ = new_folder();
+  const TemporaryFolder folder_;
   const std::shared_ptr<JobStore> store_ = make_sqlite_job_store((folder_ / "jobs.db").string()).value();
   std::weak_ptr<Jobs> jobs_;
 

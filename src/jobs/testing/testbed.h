@@ -3,11 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "jobs/job_store.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
@@ -26,15 +25,9 @@ class JobsTestbed : public testing::Test {
   /// Only ends what hangs.
   static constexpr Duration kPatience = 30s;
 
-  explicit JobsTestbed(const JobsOptions& with = {.cycle = 50ms}) : options(with) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-jobs-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-  }
-  ~JobsTestbed() override {
-    close();
-    std::filesystem::remove_all(folder);
-  }
-  std::string path() const { return (folder / "jobs.db").string(); }
+  explicit JobsTestbed(const JobsOptions& with = {.cycle = 50ms}) : options(with) {}
+  ~JobsTestbed() override { close(); }
+  std::string path() const { return folder.file("jobs.db"); }
   /// A process begins; the test sets the handlers and starts its jobs.
   void open() {
     runtime = std::make_unique<Runtime>();
@@ -111,7 +104,7 @@ class JobsTestbed : public testing::Test {
     return becomes([this] { return jobs->stats().pending == 0; });
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   JobsOptions options;  // Of the next open().
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Jobs> jobs;

@@ -1,9 +1,9 @@
 // Every promise of rondo/store/store.h, tested on the durable store at each durability level. The file is written within turns.
 #include <filesystem>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/durable_store.h"
-#include "store/durable/testing/file.h"
 #include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 #include "store/view_contract_cases.h"
@@ -26,7 +26,7 @@ class DurableStoreWorld final : public StoreWorld {
 
  private:
   const Durability durability_;
-  Folder folder_;
+  TemporaryFolder folder_;
   sim::World world_{1};
   Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
   std::unique_ptr<DurableStore> store_;

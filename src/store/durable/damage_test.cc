@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/base/random.h"
 #include "rondo/store/durable_file.h"
 #include "store/durable/store_lock.h"
@@ -227,7 +228,7 @@ class DamagedLog : public DurableStoreTest {
  protected:
   static constexpr std::uint64_t kRows = 150;
   static constexpr std::uint64_t kFrame = 24 + 16384;
-  DamagedLog() : DurableStoreTest(Folder::in_memory()) {
+  DamagedLog() : DurableStoreTest(TemporaryFolder::in_memory()) {
     Life life{path()};
     life.declare("W", kWatched);
     write_rows(life, 0, kRows);
@@ -320,7 +321,7 @@ class DamagedFile : public DurableStoreTest {
  protected:
   static constexpr std::uint64_t kInFile = 150;
   static constexpr std::uint64_t kRows = 200;
-  DamagedFile() : DurableStoreTest(Folder::in_memory()) {
+  DamagedFile() : DurableStoreTest(TemporaryFolder::in_memory()) {
     {
       Life life{path()};
       life.declare("W", kWatched);
@@ -496,7 +497,7 @@ TEST_F(DamagedFile, TheFileInItsPlaceHasItsRights) {
 
 TEST_F(DamagedFile, IsRepairedUnderANameWithoutAFolder) {
   const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder_.path());
+  std::filesystem::current_path(folder_);
   {
     Life life{std::filesystem::path{killed_}.filename().string()};
     EXPECT_TRUE(life.trouble().ok()) << life.trouble().to_string();

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "store/durable/testing/fault_vfs.h"
 #include "store/durable/testing/life.h"
 
@@ -26,7 +27,7 @@ void wait(Life& life, int seconds) {
 
 class FailingDisk : public DurableStoreTest, public testing::WithParamInterface<FaultVfs::What> {
  protected:
-  FailingDisk() : DurableStoreTest(Folder::in_memory()) {}
+  FailingDisk() : DurableStoreTest(TemporaryFolder::in_memory()) {}
   FaultVfs disk_;
 };
 
@@ -93,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(Durable, FailingDisk, testing::Values(FaultVfs::What::W
 
 class TakenAway : public DurableStoreTest {
  protected:
-  TakenAway() : DurableStoreTest(Folder::in_memory()) {}
+  TakenAway() : DurableStoreTest(TemporaryFolder::in_memory()) {}
   void move(const char* suffix) const { std::filesystem::rename(path() + suffix, away(suffix)); }
   void move_back(const char* suffix) const { std::filesystem::rename(away(suffix), path() + suffix); }
   void remove(const char* suffix) const { ASSERT_TRUE(std::filesystem::remove(path() + suffix)); }

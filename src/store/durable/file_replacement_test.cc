@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/store/durable_file.h"
 #include "store/durable/link_target.h"
 #include "store/durable/testing/fault_vfs.h"
@@ -282,7 +283,7 @@ TEST_F(DurableStoreTest, NamesOfFilesBesideAnotherStoreAreRefused) {
 }
 
 TEST(LinkTarget, GoesOnToTheLastAndNoFurther) {
-  const Folder folder;
+  const TemporaryFolder folder;
   EXPECT_EQ(link_target(folder.file("none")), folder.file("none"));
   std::filesystem::create_symlink(folder.file("two"), folder.file("one"));
   std::filesystem::create_symlink("three", folder.file("two"));

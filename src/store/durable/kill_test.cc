@@ -19,11 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/random.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/durable_store.h"
-#include "store/durable/testing/file.h"
 
 namespace rondo::store::durable {
 namespace {
@@ -251,7 +251,7 @@ TEST(DurableKill, StormOfKillsLosesNothingThatWasTold) {
   const char* const wanted = std::getenv("RONDO_KILLS");
   const int kills = wanted == nullptr ? 50 : std::atoi(wanted);
   const SystemClock clock;
-  Folder folder;
+  TemporaryFolder folder;
   const std::string path = folder.file("tables");
   Random random{7};
   Account account;

@@ -364,14 +364,14 @@ TEST_F(DurableStoreTest, ASnapshotIsNoReasonToRefuseAWrite) {
 TEST_F(DurableStoreTest, AFolderOrFileThatCannotBeWrittenIsNamedWithTheReason) {
   { Life makes_it{path()}; }
   std::filesystem::permissions(path(), kAllRead);
-  std::filesystem::permissions(folder_.path(), kAllEnter);
+  std::filesystem::permissions(folder_, kAllEnter);
   {
     const Nobody rights;
     const Status folder = Life{path()}.trouble();
     EXPECT_EQ(folder.code(), StatusCode::PermissionDenied);
-    EXPECT_THAT(folder.to_string(), HasSubstr("the folder '" + folder_.path().string() + "' cannot be written: Permission denied"));
+    EXPECT_THAT(folder.to_string(), HasSubstr("the folder '" + folder_.string() + "' cannot be written: Permission denied"));
   }
-  std::filesystem::permissions(folder_.path(), perms::all);
+  std::filesystem::permissions(folder_, perms::all);
   {
     const Nobody rights;
     const Status file = Life{path()}.trouble();
@@ -397,7 +397,7 @@ TEST_F(DurableStoreTest, AFileIsReadWithoutRightsToWriteAndNothingIsLeftBehind) 
   }
   const auto names = [this] {
     std::map<std::string, std::uintmax_t> all;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) all[entry.path().filename()] = entry.file_size();
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) all[entry.path().filename()] = entry.file_size();
     return all;
   };
   for (const std::string& file : {with_log, with_log + "-wal", without_log}) {
@@ -405,7 +405,7 @@ TEST_F(DurableStoreTest, AFileIsReadWithoutRightsToWriteAndNothingIsLeftBehind) 
   }
   const auto before = names();
   for (const perms rights : {kAllEnter, perms::all}) {
-    std::filesystem::permissions(folder_.path(), rights);
+    std::filesystem::permissions(folder_, rights);
     const Nobody nobody;
     for (const std::string& file : {with_log, without_log}) {
       const Result<DurableFile> seen = read_durable_file(file);
@@ -415,7 +415,7 @@ TEST_F(DurableStoreTest, AFileIsReadWithoutRightsToWriteAndNothingIsLeftBehind) 
       EXPECT_EQ(seen->tables[0].rows, 1U);
     }
   }
-  std::filesystem::permissions(folder_.path(), perms::all);
+  std::filesystem::permissions(folder_, perms::all);
   EXPECT_EQ(names(), before);
   EXPECT_EQ(read_durable_file(path()).error().code(), StatusCode::Unavailable) << "a process has it";
 }

@@ -83,7 +83,7 @@ class ZmqGuardBounds : public ZmqWorld {
 /// A listener on a socket of a folder: it has no addresses, so there is no packet filter, and libzmq accepts each connection first.
 class ZmqGuardIpcBounds : public ZmqGuardBounds {
  protected:
-  ZmqGuardIpcBounds() { endpoint_ = "ipc://" + folder_ + "/socket"; }
+  ZmqGuardIpcBounds() { endpoint_ = "ipc://" + folder_.file("socket"); }
 };
 
 TEST_F(ZmqGuardBounds, IdleConnectionsTakeNoMoreThanTheirDescriptorsAndTheDoorOpensAgain) {

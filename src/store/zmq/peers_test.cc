@@ -151,7 +151,7 @@ TEST_F(ZmqPeers, AScannerIsCountedAndHurtsNobody) {
   const auto consumer = subscribe(*server);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const std::string path = folder_ + "/socket";
+  const std::string path = folder_.file("socket");
   ASSERT_LT(path.size(), sizeof address.sun_path);
   path.copy(address.sun_path, path.size());
   const std::string words[] = {"", "\xff", "GET / HTTP/1.1\r\nHost: " + std::string(300, 'h') + "\r\n\r\n"};

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/zmq_client.h"
@@ -51,15 +52,7 @@ inline std::string frame_pair(std::string_view first, std::string_view second) {
 
 class ZmqWorld : public testing::Test {
  protected:
-  ZmqWorld() {
-    std::string name = (std::filesystem::temp_directory_path() / "rondo-zmq-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) folder_ = name;
-    endpoint_ = "ipc://" + folder_ + "/socket";
-  }
-  ~ZmqWorld() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
+  ZmqWorld() { endpoint_ = "ipc://" + folder_.file("socket"); }
 
   /// Runs turns until 'holds' returns true. False after a minute.
   [[nodiscard]] bool until(const std::function<bool()>& holds) {
@@ -112,7 +105,7 @@ class ZmqWorld : public testing::Test {
   SystemClock clock_;
   std::unique_ptr<Reactor> reactor_ = *make_epoll_reactor();
   Scheduler scheduler_{clock_, *reactor_, *make_policy(StrictPriority{})};
-  std::string folder_;
+  const TemporaryFolder folder_;
   std::string endpoint_;
   std::vector<std::string> faults_;
 };

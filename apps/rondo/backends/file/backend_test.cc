@@ -10,16 +10,15 @@
 #include <fstream>
 #include <string>
 
+#include "base/testing/temporary_folder.h"
 #include "commands/load.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/durable_store.h"
-#include "store/durable/testing/file.h"
 
 namespace rondo::cli {
 namespace {
 
-using store::durable::Folder;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -63,7 +62,7 @@ class FileCli : public testing::Test {
   }
 
  private:
-  Folder folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(FileCli, ShowsWhatIsInIt) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/json.hpp>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,17 +18,15 @@
 #include "admin/server.h"
 #include "jobs/jobs_view.h"
 #include "jobs/testing/passing_job_store.h"
+#include "jobs/testing/testbed.h"
 #include "jobs/workers/limits.h"
 #include "jobs/workers/options.h"
 #include "rondo/admin/client.h"
 #include "rondo/jobs/workers.h"
-#include "rondo/orch/runtime.h"
 
 namespace rondo::jobs {
 
 namespace json = boost::json;
-
-inline constexpr Duration kPatience = 30s;
 
 /// A worker in the hands of the test.
 struct PlayedWorker {
@@ -98,26 +95,21 @@ class GatedStore final : public test::PassingJobStore {
   StoreFaults& faults_;
 };
 
-class WorkersTest : public ::testing::Test {
+class WorkersTest : public test::JobsTestbed {
  protected:
-  WorkersTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "rondo-workers-XXXXXX").string();
-    folder = ::mkdtemp(pattern.data());
-    open();
-  }
+  WorkersTest() { open(); }
   ~WorkersTest() override {
     played.clear();
     close();
-    std::filesystem::remove_all(folder);
   }
   void open() {
     runtime = std::make_unique<Runtime>();
-    auto store = std::make_unique<GatedStore>(std::move(*make_sqlite_job_store((folder / "jobs.db").string())), faults);
+    auto store = std::make_unique<GatedStore>(std::move(*make_sqlite_job_store(path())), faults);
     jobs = std::make_unique<Jobs>(*runtime, std::move(store), JobsOptions{.cycle = 50ms});
     workers = std::make_unique<Workers>(*runtime, *jobs, options);
     registry = std::make_unique<CommandRegistry>("test", "1");
     EXPECT_TRUE(workers->add_commands(*registry).ok());
-    auto opened = AdminServer::open(runtime->scheduler(), *registry, AdminServerSetup({.path = (folder / "socket").string()}));
+    auto opened = AdminServer::open(runtime->scheduler(), *registry, AdminServerSetup({.path = folder.file("socket")}));
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     server = std::move(*opened);
     jobs->start();
@@ -136,23 +128,12 @@ class WorkersTest : public ::testing::Test {
     server.reset();
     registry.reset();
     workers.reset();
-    jobs.reset();
-    runtime.reset();
+    JobsTestbed::close();
   }
-  bool becomes(const std::function<bool()>& condition) {
-    const Instant deadline = runtime->clock().now() + kPatience;
-    const auto look = [&] {
-      for (const auto& worker : played) worker->look();
-      return condition();
-    };
-    // A condition may take an answer, so it is not asked again when it has held.
-    while (!look()) {
-      if (runtime->clock().now() >= deadline) return false;
-      runtime->scheduler().run_for(1ms);
-    }
-    return true;
+  void look() override {
+    for (const auto& worker : played) worker->look();
   }
-  std::unique_ptr<AdminClient> connect() { return std::move(*AdminClient::connect((folder / "socket").string())); }
+  std::unique_ptr<AdminClient> connect() { return std::move(*AdminClient::connect(folder.file("socket"))); }
   /// The answer of a command, or its error.
   Result<json::object> call(AdminClient& client, std::string_view command, const json::object& arguments) {
     EXPECT_TRUE(client.ask(command, arguments).ok());
@@ -188,32 +169,11 @@ class WorkersTest : public ::testing::Test {
     }
     return runs;
   }
-  template <class T>
-  Result<T> answer(const std::function<void(Jobs::Done<T>)>& ask) {
-    std::optional<Result<T>> got;
-    ask([&got](Result<T> result) { got = std::move(result); });
-    EXPECT_TRUE(becomes([&got] { return got.has_value(); }));
-    return got ? std::move(*got) : failure(StatusCode::DeadlineExceeded, "no answer");
-  }
   void put(const Job& job) {
     const auto stored = answer<StoredJob>([&](auto done) { jobs->put(job, done); });
     ASSERT_TRUE(stored.has_value()) << stored.error().to_string();
   }
-  std::int64_t trigger(const std::string& name) {
-    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, done); });
-    EXPECT_TRUE(run.has_value()) << run.error().to_string();
-    return run.value_or(JobRun{}).id;
-  }
-  std::vector<std::string> runs(const std::string& name) {
-    const auto found = answer<std::vector<JobRun>>([&](auto done) { jobs->runs(name, INT64_MAX, 1000, done); });
-    std::vector<std::string> texts;
-    for (const JobRun& run : found.value_or(std::vector<JobRun>{}))
-      texts.insert(texts.begin(), std::string{to_string(run.state)} + (run.note.empty() ? "" : " " + run.note));
-    return texts;
-  }
-  bool all_ended() {
-    return becomes([this] { return jobs->stats().pending == 0; });
-  }
+  std::int64_t trigger(const std::string& name) { return JobsTestbed::trigger(name).id; }
   static Job backup(std::string name = "nightly") { return {.name = std::move(name), .handler = "command/backup"}; }
   static Job many(std::string name = "many") {
     return {.name = std::move(name), .handler = "command/backup", .overlap = Overlap::Concurrent, .concurrency = 64};
@@ -224,11 +184,8 @@ class WorkersTest : public ::testing::Test {
     return becomes([&] { return text.Matches(JobsView(*jobs).activity(run).value_or(RunActivity{}).text); });
   }
 
-  std::filesystem::path folder;
   StoreFaults faults;
   WorkersOptions options;
-  std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Jobs> jobs;
   std::unique_ptr<Workers> workers;
   std::unique_ptr<CommandRegistry> registry;
   std::unique_ptr<AdminServer> server;

@@ -1,7 +1,6 @@
-// A folder for a test's files that is removed with the object, and a limit on file size. For tests only.
+// Files that a damaged store has kept, and a limit on file size. For tests only.
 #pragma once
 
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -10,30 +9,6 @@
 #include <vector>
 
 namespace rondo::store::durable {
-
-class Folder {
- public:
-  explicit Folder(const std::filesystem::path& where = std::filesystem::temp_directory_path()) {
-    std::string name = (where / "rondo-durable-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  /// Uses a file system in memory if there is one: a kill loses nothing that was written, so syncs to a real disk would only cost time.
-  static std::filesystem::path in_memory() {
-    const std::filesystem::path memory = "/dev/shm";
-    return std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// The names beside 'path' under which a store has kept damaged files, without their logs.
 inline std::vector<std::string> asides(const std::string& path) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/temporary_folder.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/durable_store.h"
 #include "store/durable/testing/file.h"
@@ -82,7 +83,7 @@ class DurableStoreTest : public testing::Test {
     }
     return to;
   }
-  Folder folder_;
+  TemporaryFolder folder_;
   int copies_ = 0;
 };
 
