@@ -232,7 +232,7 @@ StoreHooks Daemon::store_hooks() {
 }
 
 bool Daemon::has_damage() const {
-  return std::ranges::any_of(files_, [](const std::unique_ptr<TableFile>& file) { return !file->figures().damage.empty(); });
+  return std::ranges::any_of(files_, [](const std::unique_ptr<TableFile>& file) { return !file->stats().damage.empty(); });
 }
 
 /// After damage to a file, an object that no row asks for may belong to a lost row. It stays until producers have had time to write the

@@ -75,8 +75,8 @@ json::array files_json(const CommandContext& context) {
   json::array rows;
   const Instant now = context.runtime.clock().now();
   for (const std::unique_ptr<TableFile>& one : context.files) {
-    const TableFileFigures file = one->figures();
-    const bool fails = !file.trouble.ok();
+    const DurableStoreStats& file = one->stats();
+    const Status trouble = one->health();
     json::array damage;
     for (const std::string& lost : file.damage) {
       if (damage.size() == limits::kDamageShown) break;
@@ -86,7 +86,7 @@ json::array files_json(const CommandContext& context) {
                                 {"records", file.records},
                                 {"bytes", file.bytes},
                                 {"commits", file.commits},
-                                {"failed_commits", file.failed_commits},
+                                {"failed_commits", file.failed},
                                 {"failed_upkeep", file.failed_upkeep},
                                 {"refused", file.refused},
                                 {"longest_commit_us", microseconds(file.longest_commit)},
@@ -94,8 +94,8 @@ json::array files_json(const CommandContext& context) {
                                 {"restored", file.restored},
                                 {"waiting", file.waiting},
                                 {"waiting_bytes", file.waiting_bytes},
-                                {"failing_s", fails ? microseconds(now - file.failing_since) / 1e6 : 0.0},
-                                {"trouble", sentence(fails ? file.trouble.message() : std::string_view{})},
+                                {"failing_s", trouble.ok() ? 0.0 : microseconds(now - file.failing_since) / 1e6},
+                                {"trouble", sentence(trouble.message())},
                                 {"damage_parts", file.damage.size()},
                                 {"damage", std::move(damage)},
                                 {"damaged_file", text(file.damaged_file)}});
@@ -106,45 +106,44 @@ json::array files_json(const CommandContext& context) {
 json::array direct_json(const CommandContext& context) {
   json::array rows;
   for (const auto& feed : context.feeds) {
-    const DirectFigures figures = feed->figures();
+    const ZmqServerStats& server = feed->server();
+    const ZmqStoreStats store = feed->store();
     json::object faults;
-    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
+    for (std::size_t i = 0; i < kZmqFaults; ++i) faults.emplace(to_string(static_cast<ZmqFault>(i)), server.faults[i]);
     json::array tables;
-    for (const std::string& table : figures.tables) tables.push_back(text(table));
-    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
+    for (const std::string& table : feed->tables()) tables.push_back(text(table));
+    rows.push_back(json::object{{"endpoint", text(feed->endpoint())},
                                 {"tables", std::move(tables)},
-                                {"connections", figures.connections},
-                                {"open_connections", figures.open_connections},
-                                {"connections_most", figures.connections_most},
-                                {"frame_bytes", figures.frame_bytes},
-                                {"frames", figures.frames},
-                                {"entries", figures.entries},
-                                {"pauses", figures.pauses},
+                                {"connections", server.connections},
+                                {"open_connections", server.open_connections},
+                                {"connections_most", server.connections_most},
+                                {"frame_bytes", server.frame_bytes},
+                                {"frames", server.frames},
+                                {"entries", server.entries},
+                                {"pauses", server.pauses},
                                 {"faults", std::move(faults)},
-                                {"staged", figures.staged},
-                                {"recovered", figures.recovered},
-                                {"rows_recovered", figures.rows_recovered},
-                                {"written", figures.written},
-                                {"behind", figures.behind},
-                                {"left_out", figures.left_out}});
+                                {"staged", feed->staged()},
+                                {"recovered", feed->is_recovered()},
+                                {"rows_recovered", store.recovered},
+                                {"written", store.written},
+                                {"behind", store.behind + store.under_way},
+                                {"left_out", store.left_out}});
   }
   return rows;
 }
 
 /// A listener that cannot accept more connections excludes feeders.
-void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::array& notes) {
-  const auto count = [&feed](std::string_view cause) {
-    const auto place = std::ranges::find(feed.faults, cause, [](const auto& fault) { return fault.first; });
-    return place == feed.faults.end() ? std::uint64_t{0} : place->second;
-  };
-  const std::string who = "direct tables at " + feed.endpoint + ": ";
-  if (feed.open_connections >= feed.connections_most) {
-    troubles.push_back(sentence(who + "all " + std::to_string(feed.connections_most) + " connections are in use, and others wait"));
+void add_feed_troubles(const DirectFeed& feed, json::array& troubles, json::array& notes) {
+  const ZmqServerStats& server = feed.server();
+  const auto count = [&server](ZmqFault cause) { return server.faults[static_cast<std::size_t>(cause)]; };
+  const std::string who = "direct tables at " + feed.endpoint() + ": ";
+  if (server.open_connections >= server.connections_most) {
+    troubles.push_back(sentence(who + "all " + std::to_string(server.connections_most) + " connections are in use, and others wait"));
   }
-  if (const std::uint64_t cut = count("too-many-peers"); cut != 0) {
+  if (const std::uint64_t cut = count(ZmqFault::TooManyPeers); cut != 0) {
     notes.push_back(sentence(who + "its limits of connections were met " + counted(cut, "time") + " since the start"));
   }
-  if (const std::uint64_t cut = count("frame-memory"); cut != 0) {
+  if (const std::uint64_t cut = count(ZmqFault::FrameMemory); cut != 0) {
     notes.push_back(sentence(who + counted(cut, "connection was", "connections were") +
                              " cut since the start, as parts of their frames held too much"));
   }
@@ -284,12 +283,12 @@ void add_top(const CommandContext& context, json::object& top) {
 void add_health(CommandContext& context, json::array& troubles, json::array& notes) {
   const Instant now = context.runtime.clock().now();
   const bool holds = context.agent != nullptr && !context.agent->has_restarted();
-  const auto is_damaged = [](const std::unique_ptr<TableFile>& file) { return !file->figures().damage.empty(); };
+  const auto is_damaged = [](const std::unique_ptr<TableFile>& file) { return !file->stats().damage.empty(); };
   if (holds && std::ranges::any_of(context.files, is_damaged)) {
     notes.push_back(
         sentence("until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays, because rows were lost"));
   }
-  for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
+  for (const auto& feed : context.feeds) add_feed_troubles(*feed, troubles, notes);
   add_fpm_health(context, troubles, notes);
   add_managers_health(context, troubles, notes);
   context.redis.add_health(context.runtime.clock(), notes);

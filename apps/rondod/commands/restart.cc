@@ -37,14 +37,14 @@ void add_stores(const CommandContext& context, std::vector<RestartReason>& reaso
   for (const auto& store : context.redis.stores()) writes += store->unanswered();
   add(reasons, "writes are not confirmed by a Redis", writes);
   std::uint64_t records = 0;
-  for (const auto& file : context.files) records += file->figures().waiting;
+  for (const auto& file : context.files) records += file->stats().waiting;
   add(reasons,
       "times that a Redis came back as another server process or without its data: a restart removes what is programmed of rows that it "
       "lacks",
       context.redis.recent_losses(context.runtime.clock()));
   add(reasons, "records are not in their file", records);
   std::uint64_t changes = 0;
-  for (const auto& feed : context.feeds) changes += feed->figures().staged + feed->figures().behind;
+  for (const auto& feed : context.feeds) changes += feed->staged() + feed->store().behind + feed->store().under_way;
   add(reasons, "changes of direct tables are not in their store", changes);
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "rondo/store/memory_store.h"
-#include "rondo/store/zmq_store.h"
 #include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
@@ -43,29 +42,15 @@ class OpenFeed final : public DirectFeed {
   OpenFeed(ZmqStore& store, DirectSettings settings, std::vector<std::string> tables)
       : store_(store), settings_(std::move(settings)), tables_(std::move(tables)) {}
 
-  DirectFigures figures() const override {
-    const ZmqServer& server = store_.server();
-    const ZmqServerStats& read = server.stats();
-    const ZmqStoreStats copied = store_.stats();
-    DirectFigures figures{.endpoint = server.endpoint(),
-                          .tables = tables_,
-                          .connections = read.connections,
-                          .open_connections = read.open_connections,
-                          .connections_most = read.connections_most,
-                          .frame_bytes = read.frame_bytes,
-                          .frames = read.frames,
-                          .entries = read.entries,
-                          .pauses = read.pauses,
-                          .faults = {},
-                          .staged = 0,
-                          .recovered = store_.is_recovered(),
-                          .rows_recovered = copied.recovered,
-                          .written = copied.written,
-                          .behind = copied.behind + copied.under_way,
-                          .left_out = copied.left_out};
-    for (std::size_t i = 0; i < kZmqFaults; ++i) figures.faults.emplace_back(to_string(static_cast<ZmqFault>(i)), read.faults[i]);
-    for (const std::string& table : tables_) figures.staged += server.staged(settings_.database, table).value();
-    return figures;
+  const std::string& endpoint() const override { return store_.server().endpoint(); }
+  const std::vector<std::string>& tables() const override { return tables_; }
+  const ZmqServerStats& server() const override { return store_.server().stats(); }
+  ZmqStoreStats store() const override { return store_.stats(); }
+  bool is_recovered() const override { return store_.is_recovered(); }
+  std::size_t staged() const override {
+    std::size_t staged = 0;
+    for (const std::string& table : tables_) staged += store_.server().staged(settings_.database, table).value();
+    return staged;
   }
 
  private:

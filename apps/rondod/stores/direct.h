@@ -7,40 +7,27 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "rondo/base/result.h"
+#include "rondo/store/zmq_store.h"
 #include "rondod/configuration/config.h"
 #include "rondod/stores/store_maker.h"
 
 namespace rondo::daemon {
 
-/// Figures of one direct server and of the store behind it.
-struct DirectFigures {
-  std::string endpoint;  // The address that was bound.
-  std::vector<std::string> tables;
-  std::uint64_t connections = 0;
-  std::size_t open_connections = 0;
-  std::size_t connections_most = 0;
-  std::size_t frame_bytes = 0;  // Bytes of incomplete frames.
-  std::uint64_t frames = 0;
-  std::uint64_t entries = 0;
-  std::uint64_t pauses = 0;
-  std::vector<std::pair<std::string_view, std::uint64_t>> faults;  // By cause.
-  std::size_t staged = 0;                                          // Keys that no consumer has taken yet.
-  bool recovered = false;
-  std::uint64_t rows_recovered = 0;
-  std::uint64_t written = 0;
-  std::size_t behind = 0;  // Keys and changes that the store behind it has not confirmed.
-  std::uint64_t left_out = 0;
-};
-
 /// A direct server of this process, in a store. Valid as long as that store.
 class DirectFeed {
  public:
   virtual ~DirectFeed() = default;
-  virtual DirectFigures figures() const = 0;
+  /// The address that was bound.
+  virtual const std::string& endpoint() const = 0;
+  virtual const std::vector<std::string>& tables() const = 0;
+  virtual const ZmqServerStats& server() const = 0;
+  virtual ZmqStoreStats store() const = 0;
+  virtual bool is_recovered() const = 0;
+  /// Keys that no consumer has taken yet.
+  virtual std::size_t staged() const = 0;
 };
 
 struct DirectHooks {

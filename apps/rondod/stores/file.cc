@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "rondo/store/durable_file.h"
-#include "rondo/store/durable_store.h"
 #include "rondo/store/memory_store.h"
 #include "store/durable/link_target.h"
 
@@ -18,24 +17,8 @@ class OpenFile final : public TableFile {
  public:
   OpenFile(DurableStore& store, std::string path) : store_(store), path_(std::move(path)) {}
   const std::string& path() const override { return path_; }
-  TableFileFigures figures() const override {
-    const DurableStoreStats stats = store_.stats();
-    return {.records = stats.records,
-            .bytes = stats.bytes,
-            .commits = stats.commits,
-            .failed_commits = stats.failed,
-            .snapshots = stats.snapshots,
-            .restored = stats.restored,
-            .waiting = stats.waiting,
-            .waiting_bytes = stats.waiting_bytes,
-            .longest_commit = stats.longest_commit,
-            .failed_upkeep = stats.failed_upkeep,
-            .refused = stats.refused,
-            .trouble = store_.health(),
-            .failing_since = stats.failing_since,
-            .damage = stats.damage,
-            .damaged_file = stats.damaged_file};
-  }
+  const DurableStoreStats& stats() const override { return store_.stats(); }
+  Status health() const override { return store_.health(); }
 
  private:
   DurableStore& store_;

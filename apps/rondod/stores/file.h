@@ -8,36 +8,20 @@
 #include <string>
 #include <string_view>
 
-#include "rondo/base/clock.h"
 #include "rondo/base/result.h"
+#include "rondo/store/durable_store.h"
 #include "rondod/stores/store_maker.h"
 
 namespace rondo::daemon {
-
-struct TableFileFigures {
-  std::uint64_t records = 0;  // Written records.
-  std::uint64_t bytes = 0;
-  std::uint64_t commits = 0;
-  std::uint64_t failed_commits = 0;
-  std::uint64_t snapshots = 0;
-  std::uint64_t restored = 0;
-  std::uint64_t waiting = 0;  // Records that are not written yet.
-  std::uint64_t waiting_bytes = 0;
-  Duration longest_commit{0};
-  std::uint64_t failed_upkeep = 0;
-  std::uint64_t refused = 0;  // Refused writes.
-  Status trouble;             // Why nothing can be written now, or why the file cannot be kept small.
-  Instant failing_since;      // Since when there is a trouble.
-  std::vector<std::string> damage;
-  std::string damaged_file;
-};
 
 /// The file of a store of this process. Valid as long as that store.
 class TableFile {
  public:
   virtual ~TableFile() = default;
   virtual const std::string& path() const = 0;
-  virtual TableFileFigures figures() const = 0;
+  virtual const DurableStoreStats& stats() const = 0;
+  /// Why nothing can be written now, or why the file cannot be kept small; since DurableStoreStats::failing_since.
+  virtual Status health() const = 0;
 };
 
 struct DurableHooks {

@@ -7,19 +7,10 @@
 #include "rondo/base/clock.h"
 #include "rondo/store/durable_limits.h"
 #include "rondo/store/redis_address.h"
-#include "rondo/store/redis_store.h"
 #include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
 namespace {
-
-RedisFigures figures_of(const RedisLease& lease) {
-  return {.lease = std::string{to_string(lease.state)},
-          .holder = lease.described,
-          .lease_refused = lease.refused,
-          .lease_damage = lease.damage,
-          .token = lease.token};
-}
 
 class OpenedRedis final : public OpenRedis {
  public:
@@ -27,24 +18,8 @@ class OpenedRedis final : public OpenRedis {
       : store_(store), where_(std::move(where)), url_(std::move(url)), address_(std::move(address)) {}
   std::string where() const override { return where_; }
   std::size_t unanswered() const override { return store_.unanswered(); }
-  RedisFigures figures() const override {
-    RedisFigures figures = figures_of(store_.lease());
-    const RedisStoreStats& stats = store_.stats();
-    figures.connects = stats.connects;
-    figures.epoch = stats.epoch;
-    figures.failovers = stats.failovers;
-    figures.last_failover = stats.last_failover;
-    figures.fenced = stats.fenced;
-    figures.unfenced = stats.unfenced;
-    figures.pops = stats.pops;
-    figures.popped = stats.popped;
-    figures.recovered = stats.recovered;
-    figures.malformed = stats.malformed;
-    figures.last_damage = stats.last_damage;
-    figures.bad_events = stats.bad_events;
-    figures.last_bad_event = stats.last_bad_event;
-    return figures;
-  }
+  const RedisStoreStats& stats() const override { return store_.stats(); }
+  const RedisLease& lease() const override { return store_.lease(); }
   bool waits_for_lease() const override {
     using State = RedisLease::State;
     const RedisLease& lease = store_.lease();
@@ -105,7 +80,7 @@ Result<StoreMaker> make_redis(const StorePlace& place, RedisHooks hooks) {
   options.notify_each_key = place.notify_each_key;
   options.lease = std::chrono::milliseconds{place.lease_ms};
   options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };
-  options.on_lease = [told = std::move(hooks.on_lease), place, where](const RedisLease& lease) { told(place, where, figures_of(lease)); };
+  options.on_lease = [told = std::move(hooks.on_lease), place, where](const RedisLease& lease) { told(place, where, lease); };
   options.may_take_lease = [may = std::move(hooks.may_take_lease), where] { return may(where); };
   return StoreMaker{[options, where, url, on_open = std::move(hooks.on_open)](Scheduler& scheduler) {
     auto store = std::make_unique<RedisStore>(scheduler, options);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rondo/base/result.h"
+#include "rondo/store/redis_store.h"
 #include "rondod/configuration/config.h"
 #include "rondod/stores/store_maker.h"
 
@@ -16,28 +17,6 @@ namespace rondo::daemon {
 
 /// Called in a turn when a store uses another Redis than before: its address, and RedisStoreStats::epoch.
 using OnFailover = std::function<void(const std::string& store, std::uint64_t epoch)>;
-
-/// Figures of a store on Redis, as in RedisStoreStats and RedisLease.
-struct RedisFigures {
-  std::string lease = "off";  // "off", "asking", "held", "standby", "lost" or "refused".
-  std::string holder = {};    // The holder of the lease, as text for operators.
-  std::string lease_refused = {};
-  std::string lease_damage = {};  // The value found in place of the last token; empty if that was a token.
-  std::uint64_t token = 0;
-  std::uint64_t connects = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t failovers = 0;
-  std::string last_failover = {};
-  std::uint64_t fenced = 0;
-  std::uint64_t unfenced = 0;
-  std::uint64_t pops = 0;
-  std::uint64_t popped = 0;
-  std::uint64_t recovered = 0;
-  std::uint64_t malformed = 0;
-  std::string last_damage = {};
-  std::uint64_t bad_events = 0;
-  std::string last_bad_event = {};
-};
 
 /// A store on Redis of this process. Valid as long as that store.
 class OpenRedis {
@@ -47,7 +26,8 @@ class OpenRedis {
   virtual std::string where() const = 0;
   /// Accepted writes without a known result: destroying the store drops them.
   virtual std::size_t unanswered() const = 0;
-  virtual RedisFigures figures() const = 0;
+  virtual const RedisStoreStats& stats() const = 0;
+  virtual const RedisLease& lease() const = 0;
   /// True if it has consumers, does not hold the lease that they need, and its server can be reached.
   virtual bool waits_for_lease() const = 0;
   /// Reads the password files of the address again, for later connections. Returns true if a password changed.
@@ -58,7 +38,7 @@ struct RedisHooks {
   OnFailover on_failover = {};
   std::function<void(std::unique_ptr<OpenRedis> store)> on_open = {};
   /// Called in a turn when the state of a store's lease changes.
-  std::function<void(const StorePlace& place, const std::string& where, const RedisFigures& figures)> on_lease = {};
+  std::function<void(const StorePlace& place, const std::string& where, const RedisLease& lease)> on_lease = {};
   /// RedisStoreOptions::may_take_lease of the store at 'where'.
   std::function<bool(const std::string& where)> may_take_lease = {};
 };

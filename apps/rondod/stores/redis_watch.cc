@@ -14,6 +14,7 @@ namespace {
 using commands::notify;
 using commands::sentence;
 using commands::text;
+using State = RedisLease::State;
 }  // namespace
 
 RedisHooks RedisWatch::hooks() {
@@ -21,40 +22,39 @@ RedisHooks RedisWatch::hooks() {
   hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
     const auto store = std::ranges::find(stores_, where, [](const std::unique_ptr<OpenRedis>& one) { return one->where(); });
     log_.warn("the Redis may have lost data, what another server process had not saved or replicated is lost",
-              {{"store", where}, {"epoch", epoch}, {"why", store == stores_.end() ? std::string{} : (*store)->figures().last_failover}});
+              {{"store", where}, {"epoch", epoch}, {"why", store == stores_.end() ? std::string{} : (*store)->stats().last_failover}});
     if (on_loss_) on_loss_();
   };
   hooks.on_open = [this](std::unique_ptr<OpenRedis> store) { stores_.push_back(std::move(store)); };
-  hooks.on_lease = [this](const StorePlace& place, const std::string& where, const RedisFigures& figures) {
-    report_lease(place, where, figures);
+  hooks.on_lease = [this](const StorePlace& place, const std::string& where, const RedisLease& lease) {
+    report_lease(place, where, lease);
   };
   hooks.may_take_lease = [this](const std::string& where) { return may_take_lease(where); };
   return hooks;
 }
 
-void RedisWatch::report_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures) {
-  if (figures.lease == "held") {
-    log_.info("consuming the tables on the Redis, the lease is ours", {{"store", where}, {"token", figures.token}});
-    if (!figures.lease_damage.empty()) {
-      log_.warn("unknown lease token in RONDO_EPOCH (field 'lease'), restarting the count",
-                {{"store", where}, {"was", figures.lease_damage}});
+void RedisWatch::report_lease(const StorePlace& place, const std::string& where, const RedisLease& lease) {
+  if (lease.state == State::Held) {
+    log_.info("consuming the tables on the Redis, the lease is ours", {{"store", where}, {"token", lease.token}});
+    if (!lease.damage.empty()) {
+      log_.warn("unknown lease token in RONDO_EPOCH (field 'lease'), restarting the count", {{"store", where}, {"was", lease.damage}});
     }
     static_cast<void>(notify("STATUS=serving"));
-  } else if (figures.lease == "standby") {
+  } else if (lease.state == State::Standby) {
     if (place.standby == Standby::Refuse) {
-      return end_({StatusCode::AlreadyExists, figures.holder + " has the lease of the tables on " + where +
+      return end_({StatusCode::AlreadyExists, lease.described + " has the lease of the tables on " + where +
                                                   ", and two would split their rows: end that process, or set store.standby = \"wait\""});
     }
     log_.warn("standby: the lease of the tables on the Redis is not ours, waiting for its end",
-              {{"store", where}, {"holder", figures.holder}});
-    static_cast<void>(notify("STATUS=standby for " + figures.holder));
-  } else if (figures.lease == "asking") {
+              {{"store", where}, {"holder", lease.described}});
+    static_cast<void>(notify("STATUS=standby for " + lease.described));
+  } else if (lease.state == State::Asking) {
     log_.warn("the lease of the tables on the Redis has ended, no row is consumed until it is ours again; 'rondo health' says why",
               {{"store", where}});
     static_cast<void>(notify("STATUS=waiting for the lease of the tables"));
-  } else if (figures.lease == "refused") {
+  } else if (lease.state == State::Refused) {
     log_.warn("Redis refuses the lease, consuming without it: a second rondod is not prevented",
-              {{"store", where}, {"why", figures.lease_refused}});
+              {{"store", where}, {"why", lease.refused}});
   }
 }
 
@@ -66,17 +66,15 @@ bool RedisWatch::may_take_lease(const std::string& where) const {
 
 /// A store that may not ask for its lease yet is a standby, too: for the process that programs our namespace, or for the holder of another
 /// lease that comes first.
-RedisFigures RedisWatch::figures_of(const OpenRedis& store) const {
-  RedisFigures figures = store.figures();
-  if (figures.lease != "asking" || may_take_lease(store.where())) return figures;
-  std::string holder = plane_holder_();
-  for (auto other = stores_.begin(); other != stores_.end() && holder.empty(); ++other) {
-    const RedisFigures of_other = (*other)->figures();
-    if (of_other.lease == "standby") holder = of_other.holder;
+RedisLease RedisWatch::lease_of(const OpenRedis& store) const {
+  RedisLease lease = store.lease();
+  if (lease.state != State::Asking || may_take_lease(store.where())) return lease;
+  lease.described = plane_holder_();
+  for (auto other = stores_.begin(); other != stores_.end() && lease.described.empty(); ++other) {
+    if ((*other)->lease().state == State::Standby) lease.described = (*other)->lease().described;
   }
-  if (!holder.empty()) figures.lease = "standby";
-  figures.holder = holder;
-  return figures;
+  if (!lease.described.empty()) lease.state = State::Standby;
+  return lease;
 }
 
 bool RedisWatch::waits_for_lease() const {
@@ -92,7 +90,7 @@ void RedisWatch::check(const Clock& clock) {
   damage_reported_.resize(stores_.size());
   std::uint64_t failovers = 0;
   for (std::size_t i = 0; i < stores_.size(); ++i) {
-    const RedisFigures figures = stores_[i]->figures();
+    const RedisStoreStats& figures = stores_[i]->stats();
     failovers += figures.failovers;
     const std::uint64_t damaged = figures.malformed - figures.bad_events;
     const std::uint64_t news = damaged - std::exchange(damage_reported_[i], damaged);
@@ -107,7 +105,7 @@ void RedisWatch::check(const Clock& clock) {
 void RedisWatch::check_bad_events(const Clock& clock) {
   std::uint64_t all = 0;
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
-    const RedisFigures figures = store->figures();
+    const RedisStoreStats& figures = store->stats();
     all += figures.bad_events;
     if (!figures.last_bad_event.empty()) last_bad_event_ = store->where() + ": " + figures.last_bad_event;
   }
@@ -122,11 +120,12 @@ void RedisWatch::check_bad_events(const Clock& clock) {
 boost::json::array RedisWatch::figures() const {
   boost::json::array rows;
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
-    const RedisFigures figures = figures_of(*store);
+    const RedisStoreStats& figures = store->stats();
+    const RedisLease lease = lease_of(*store);
     rows.push_back(boost::json::object{{"store", text(store->where())},
-                                       {"lease", figures.lease},
-                                       {"holder", sentence(figures.holder)},
-                                       {"token", figures.token},
+                                       {"lease", to_string(lease.state)},
+                                       {"holder", sentence(lease.described)},
+                                       {"token", lease.token},
                                        {"unanswered", store->unanswered()},
                                        {"connects", figures.connects},
                                        {"epoch", figures.epoch},
@@ -147,9 +146,9 @@ boost::json::array RedisWatch::figures() const {
 void RedisWatch::add_health(const Clock& clock, boost::json::array& notes) {
   for (const std::unique_ptr<OpenRedis>& store : stores_) {
     // The store itself reports the holder of its own lease.
-    const RedisFigures figures = figures_of(*store);
-    if (figures.lease != "standby" || store->figures().lease == "standby") continue;
-    notes.push_back(sentence("standby: " + figures.holder + " holds what comes before the lease of the tables on " + store->where() +
+    const RedisLease lease = lease_of(*store);
+    if (lease.state != State::Standby || store->lease().state == State::Standby) continue;
+    notes.push_back(sentence("standby: " + lease.described + " holds what comes before the lease of the tables on " + store->where() +
                              "; this rondod goes on when that process ends"));
   }
   check(clock);

@@ -43,10 +43,10 @@ class RedisWatch {
   /// How long health has a note of a malformed event, and the least time between two lines of the log about them. Any client can publish
   /// such events, so they must neither make this rondod unwell nor fill its log.
   static constexpr Duration kBadEventReported = 60s;
-  void report_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
+  void report_lease(const StorePlace& place, const std::string& where, const RedisLease& lease);
   /// Makes two rondods with the same stores take the leases in the same order, so that neither holds some of them and waits for the rest.
   bool may_take_lease(const std::string& where) const;
-  RedisFigures figures_of(const OpenRedis& store) const;
+  RedisLease lease_of(const OpenRedis& store) const;
   void check_bad_events(const Clock& clock);
 
   Log& log_;

@@ -39,7 +39,17 @@ struct RedisLease {
   std::string damage = {};     // The stored token that this store replaced because it was invalid: untrusted text. The count restarted.
 };
 /// "off", "asking", "held", "standby", "lost" or "refused". Static storage.
-std::string_view to_string(RedisLease::State state) noexcept;
+inline std::string_view to_string(RedisLease::State state) noexcept {
+  switch (state) {
+    case RedisLease::State::Off: return "off";
+    case RedisLease::State::Asking: return "asking";
+    case RedisLease::State::Held: return "held";
+    case RedisLease::State::Standby: return "standby";
+    case RedisLease::State::Lost: return "lost";
+    case RedisLease::State::Refused: return "refused";
+  }
+  return "unknown";
+}
 
 struct RedisStoreOptions {
   RedisAddress address;

@@ -70,7 +70,19 @@ enum class ZmqFault : std::uint8_t {
 };
 inline constexpr std::size_t kZmqFaults = 8;
 /// "malformed", "too-long", "unknown-table", "bad-entry", "refused-key", "handshake", "too-many-peers", "frame-memory". Static storage.
-std::string_view to_string(ZmqFault fault) noexcept;
+inline std::string_view to_string(ZmqFault fault) noexcept {
+  switch (fault) {
+    case ZmqFault::Malformed: return "malformed";
+    case ZmqFault::TooLong: return "too-long";
+    case ZmqFault::UnknownTable: return "unknown-table";
+    case ZmqFault::BadEntry: return "bad-entry";
+    case ZmqFault::RefusedKey: return "refused-key";
+    case ZmqFault::Handshake: return "handshake";
+    case ZmqFault::TooManyPeers: return "too-many-peers";
+    case ZmqFault::FrameMemory: return "frame-memory";
+  }
+  return "?";
+}
 
 struct ZmqServerOptions {
   /// tcp:// with an address or name and a port (0: any free one, see endpoint()), or ipc:// with a path. libzmq silently takes over the ipc

@@ -571,16 +571,4 @@ void RedisStore::set_passwords(const std::string& password, const std::string& s
   if (impl_->finder) impl_->finder->set_passwords(password, sentinel_password);
 }
 
-std::string_view to_string(RedisLease::State state) noexcept {
-  switch (state) {
-    case RedisLease::State::Off: return "off";
-    case RedisLease::State::Asking: return "asking";
-    case RedisLease::State::Held: return "held";
-    case RedisLease::State::Standby: return "standby";
-    case RedisLease::State::Lost: return "lost";
-    case RedisLease::State::Refused: return "refused";
-  }
-  return "unknown";
-}
-
 }  // namespace rondo

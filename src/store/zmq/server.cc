@@ -47,20 +47,6 @@ std::size_t connections_most(const ZmqServerOptions& options) {
 
 }  // namespace
 
-std::string_view to_string(ZmqFault fault) noexcept {
-  switch (fault) {
-    case ZmqFault::Malformed: return "malformed";
-    case ZmqFault::TooLong: return "too-long";
-    case ZmqFault::UnknownTable: return "unknown-table";
-    case ZmqFault::BadEntry: return "bad-entry";
-    case ZmqFault::RefusedKey: return "refused-key";
-    case ZmqFault::Handshake: return "handshake";
-    case ZmqFault::TooManyPeers: return "too-many-peers";
-    case ZmqFault::FrameMemory: return "frame-memory";
-  }
-  return "?";
-}
-
 /// The source that reads frames from the socket and applies their entries to the tables.
 class ZmqServer::Impl final : public Source {
  public:
