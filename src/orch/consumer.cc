@@ -241,7 +241,7 @@ void Consumer::take_resolved() {
     if (observers_.any()) observers_.still_parked(row, ledger_.facts_of(row, services_.facts).front());
     return;
   }
-  tasks_.push_back(ledger_.take_resolved(row, services_.scheduler.now()));
+  tasks_.push_back(ledger_.take_resolved(row, services_.scheduler.now(), services_.facts));
   ++stats_.retried;
   observers_.retried(row, tasks_.back().change);
 }
@@ -381,7 +381,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
   switch (outcome.kind()) {
     case Outcome::Kind::Done: answer_done(row); return;
     case Outcome::Kind::DoneWhile: done_while(row, change, outcome.facts()); return;
-    case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
+    case Outcome::Kind::WaitFor: park(row, change, outcome.facts(), outcome.is_any()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.why()); return;
     case Outcome::Kind::Reject:
       if (outcome.is_removed()) ledger_.unbind(row, services_.facts);
@@ -391,7 +391,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
   }
 }
 
-void Consumer::park(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
+void Consumer::park(std::uint32_t row, const Change& change, std::span<const Fact> facts, bool any) {
   if (facts.empty() || facts.size() > limits::kWaitsPerChange) {
     reject(row, change,
            Status{StatusCode::Internal, "the handler waits for " + std::to_string(facts.size()) + " facts; 1 to " +
@@ -399,13 +399,15 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Fac
     return;
   }
   if (is_asked_again(row, change)) return;
-  for (std::size_t i = 0; i < facts.size(); ++i) {
-    if (services_.facts.holds(facts[i])) continue;
+  const auto is_missing = [this](const Fact& fact) { return !services_.facts.holds(fact); };
+  const auto missing = std::ranges::find_if(facts, is_missing);
+  if (any ? std::ranges::all_of(facts, is_missing) : missing != facts.end()) {
     forget_rejection(row);
     const bool is_replaced = ledger_.is_replaced(row);
-    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.facts)) {
+    const auto listed = static_cast<std::size_t>(missing - facts.begin());
+    if (ledger_.park(row, facts, listed, services_.scheduler.now(), services_.facts, any)) {
       note_parked();
-      observers_.parked(row, change, facts);
+      observers_.parked(row, change, facts, any);
     } else if (is_replaced) {
       observers_.replaced(row, change, facts);
     } else {
@@ -413,7 +415,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Fac
     }
     return;
   }
-  // All its facts hold. No other code has run on this thread since the handler's check, so the handler and the provider are inconsistent.
+  // Its facts hold. No other code has run on this thread since the handler's check, so the handler and the provider are inconsistent.
   // A fact of another thread may have begun to hold in between, but not every time.
   const bool raced = std::ranges::any_of(facts, [this](const Fact& fact) { return services_.facts.is_foreign(fact.kind); });
   ask_again(row, change, raced, facts.front(), "waits for");

@@ -131,7 +131,7 @@ class Consumer final : public Source {
   void run_one(const Ledger::Task& task);
   void fill_batch(std::span<Ledger::Task> tasks);
   void run_batch(std::span<Ledger::Task> tasks);
-  void park(std::uint32_t row, const Change& change, std::span<const Fact> facts);
+  void park(std::uint32_t row, const Change& change, std::span<const Fact> facts, bool any);
   Status check_done_while(const Change& change, std::span<const Fact> facts) const;
   void done_while(std::uint32_t row, const Change& change, std::span<const Fact> facts);
   /// True if the handler must be called again instead of parking the row, because a fact that the done row depended on has ended

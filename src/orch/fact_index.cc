@@ -192,7 +192,7 @@ std::size_t FactIndex::announce(const Fact& fact) {
   entries_[slot].suspicions = 0;
   no_waiters(slot);
   std::size_t total = 0;
-  for (const Waiter& waiter : waiters) total += waiter.ledger->resolve(waiter.list);
+  for (const Waiter& waiter : waiters) total += waiter.ledger->resolve(waiter.list, *this);
   return total;
 }
 

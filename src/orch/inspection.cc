@@ -50,7 +50,13 @@ Status Inspection::check_waiting() const {
       if (id != ledger_.timed_list_) return fault("a list waits for nothing");
       continue;
     }
-    if (list.count == 0) return fault("an empty list waits for a fact");
+    if (list.is_unused()) return fault("an empty list waits for a fact");
+    std::uint32_t alternatives = 0;
+    for (std::uint32_t at = list.any.head; at != Ledger::kNone; at = ledger_.alternatives_[at].next, ++alternatives) {
+      const Ledger::Alternative& one = ledger_.alternatives_[at];
+      if (one.list != id || ledger_.state(one.row) != Ledger::State::Parked) return fault("a list has an alternative that is not its own");
+    }
+    if (alternatives != list.any.count) return fault("a list has another count of alternatives than alternatives");
     if (list.fact >= index_.entries_.limit()) return fault("a list waits for a fact that the index does not know");
     const FactIndex::Entry& entry = index_.entries_[list.fact];
     const bool known =

@@ -29,6 +29,7 @@ struct Ledger::Extra final : TimerNode {
   Ledger& ledger;
   std::uint32_t row;
   std::vector<Fact> facts;
+  std::vector<std::uint32_t> alternatives;  // Not empty: one of the facts is enough.
   std::string why;
 };
 
@@ -94,41 +95,46 @@ std::vector<Fact> Ledger::facts_of(std::uint32_t row, const FactIndex& index) co
 
 std::uint32_t Ledger::first_missing(std::uint32_t row, const FactIndex& index) const {
   const Row& r = rows_[row];
-  if (!r.extra) return kNone;
+  if (!r.extra || waits_for_any(row)) return kNone;
   const auto missing = std::ranges::find_if(r.extra->facts, [&](const Fact& fact) { return !index.holds(fact); });
   return missing == r.extra->facts.end() ? kNone : static_cast<std::uint32_t>(missing - r.extra->facts.begin());
 }
+
+bool Ledger::waits_for_any(std::uint32_t row) const noexcept { return rows_[row].extra && !rows_[row].extra->alternatives.empty(); }
 
 std::string_view Ledger::why(std::uint32_t row) const noexcept {
   const Row& r = rows_[row];
   return r.extra ? std::string_view{r.extra->why} : std::string_view{};
 }
 
-std::size_t Ledger::bytes() const noexcept { return sizeof *this + by_key_.bytes() + rows_.bytes() + lists_.bytes(); }
+std::size_t Ledger::bytes() const noexcept {
+  return sizeof *this + by_key_.bytes() + rows_.bytes() + lists_.bytes() + alternatives_.bytes();
+}
 
 // --- lists
 
-void Ledger::append(List& list, std::uint32_t row) {
-  Row& r = rows_[row];
-  r.previous = list.tail;
-  r.next = kNone;
-  (list.tail == kNone ? list.head : rows_[list.tail].next) = row;
-  list.tail = row;
+template <class Slots>
+void Ledger::append(Slots& slots, List& list, std::uint32_t id) {
+  slots[id].previous = list.tail;
+  slots[id].next = kNone;
+  (list.tail == kNone ? list.head : slots[list.tail].next) = id;
+  list.tail = id;
   ++list.count;
 }
 
-void Ledger::unlink(List& list, std::uint32_t row) {
-  Row& r = rows_[row];
-  (r.previous == kNone ? list.head : rows_[r.previous].next) = r.next;
-  (r.next == kNone ? list.tail : rows_[r.next].previous) = r.previous;
-  r.next = r.previous = kNone;
+template <class Slots>
+void Ledger::unlink(Slots& slots, List& list, std::uint32_t id) {
+  auto& slot = slots[id];
+  (slot.previous == kNone ? list.head : slots[slot.previous].next) = slot.next;
+  (slot.next == kNone ? list.tail : slots[slot.next].previous) = slot.previous;
+  slot.next = slot.previous = kNone;
   RONDO_ASSERT(list.count > 0);
   --list.count;
 }
 
 void Ledger::append_waiting(std::uint32_t list, std::uint32_t row) {
   WaitList& l = lists_[list];
-  append(l, row);
+  append(rows_, l, row);
   rows_[row].ahead = kNone;
   if (l.trail == kNone) {
     l.trail = row;
@@ -145,13 +151,13 @@ void Ledger::unlink_waiting(std::uint32_t list, std::uint32_t row) {
   WaitList& l = lists_[list];
   // The distance between 'trail' and the tail is unknown now, so the next append begins anew.
   if (l.head != row || l.trail == row) l.trail = kNone;
-  unlink(l, row);
+  unlink(rows_, l, row);
 }
 
 void Ledger::enqueue(std::uint32_t row) {
   rows_[row].state = State::Queued;
   rows_[row].list = kNone;
-  append(new_, row);
+  append(rows_, new_, row);
 }
 
 std::uint32_t Ledger::make_list(std::uint32_t fact) {
@@ -181,8 +187,53 @@ void Ledger::leave_wait(std::uint32_t row, FactIndex& index) {
   const std::uint32_t list = std::exchange(r.list, kNone);
   unlink_waiting(list, row);
   --parked_;
-  if (lists_[list].count == 0 && list != timed_list_) index.forget(*this, list);
+  if (lists_[list].is_unused() && list != timed_list_) index.forget(*this, list);
+  drop_extra(row, index);
+}
+
+/// Lists the row under its further facts. If an allocation fails, under none of them.
+void Ledger::add_alternatives(Extra& extra, FactIndex& index) {
+  extra.alternatives.reserve(extra.facts.size() - 1);
+  try {
+    for (const Fact& fact : std::span{extra.facts}.subspan(1)) {
+      if (fact == extra.facts.front()) continue;
+      const std::uint32_t id = alternatives_.take();
+      alternatives_[id] = Alternative{.row = extra.row};
+      extra.alternatives.push_back(id);
+      const std::uint32_t list = index.list_for(*this, fact);
+      alternatives_[id].list = list;
+      append(alternatives_, lists_[list].any, id);
+    }
+  } catch (...) {
+    drop_alternatives(extra, index);
+    throw;
+  }
+}
+
+void Ledger::drop_alternatives(Extra& extra, FactIndex& index, std::uint32_t kept) {
+  for (const std::uint32_t id : std::exchange(extra.alternatives, {})) {
+    const std::uint32_t list = alternatives_[id].list;
+    if (list != kNone) unlink(alternatives_, lists_[list].any, id);
+    alternatives_.give_back(id);
+    if (list != kNone && list != kept && lists_[list].is_unused()) index.forget(*this, list);
+  }
+}
+
+void Ledger::drop_extra(std::uint32_t row, FactIndex& index) {
+  if (waits_for_any(row)) drop_alternatives(*rows_[row].extra, index);
+  rows_[row].extra.reset();
+}
+
+/// The fact of 'list' was announced, and is enough for the row.
+void Ledger::join(std::uint32_t row, std::uint32_t list, FactIndex& index) {
+  Row& r = rows_[row];
+  drop_alternatives(*r.extra, index, list);
   r.extra.reset();
+  if (lists_[r.list].resolved) return;
+  const std::uint32_t before = std::exchange(r.list, list);
+  unlink_waiting(before, row);
+  append_waiting(list, row);
+  if (lists_[before].is_unused()) index.forget(*this, before);
 }
 
 void Ledger::leave_resolved(std::uint32_t row) {
@@ -272,7 +323,7 @@ Ledger::Merged Ledger::merge(const Change& change, Instant came, FactIndex& inde
   if (replaces) r.has_delete = false;
   if (r.state != State::Parked || !(was_only_set || replaces)) return Merged::Joined;
   if (is_resolved(row)) {
-    r.extra.reset();  // The remaining facts of the old change do not apply to the new one.
+    drop_extra(row, index);  // The remaining facts of the old change do not apply to the new one.
     return Merged::Joined;
   }
   leave_wait(row, index);
@@ -307,22 +358,27 @@ Ledger::Task Ledger::start(std::uint32_t row) {
 std::optional<Ledger::Task> Ledger::take_new() {
   if (new_.count == 0) return std::nullopt;
   const std::uint32_t row = new_.head;
-  unlink(new_, row);
+  unlink(rows_, new_, row);
   return start(row);
 }
 
 std::uint32_t Ledger::peek_resolved() const { return resolved_.empty() ? kNone : lists_[resolved_.front()].head; }
 
-Ledger::Task Ledger::take_resolved(std::uint32_t row, Instant now) {
+Ledger::Task Ledger::take_resolved(std::uint32_t row, Instant now, FactIndex& index) {
   leave_resolved(row);
   rows_[row].since = now;
-  rows_[row].extra.reset();
+  drop_extra(row, index);
   return start(row);
 }
 
-std::size_t Ledger::resolve(std::uint32_t list) {
+std::size_t Ledger::resolve(std::uint32_t list, FactIndex& index) {
   WaitList& l = lists_[list];
-  RONDO_ASSERT(l.count > 0 && !l.resolved);
+  RONDO_ASSERT(!l.is_unused() && !l.resolved);
+  while (l.any.head != kNone) join(alternatives_[l.any.head].row, list, index);
+  if (l.count == 0) {  // Another fact has ended the wait of its rows.
+    drop_list(list);
+    return 0;
+  }
   unchain(list);
   l.resolved = true;
   l.fact = kNone;
@@ -427,7 +483,7 @@ void Ledger::start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<E
   append_waiting(list, row);
 }
 
-bool Ledger::park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index) {
+bool Ledger::park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index, bool any) {
   RONDO_ASSERT(listed < facts.size());
   if (need_not_wait(row, true)) return false;
   // The allocations come first: if one fails, the row stays in flight as before.
@@ -437,7 +493,14 @@ bool Ledger::park(std::uint32_t row, std::span<const Fact> facts, std::size_t li
     extra->facts.assign(facts.begin(), facts.end());
     std::swap(extra->facts[0], extra->facts[listed]);
   }
-  start_wait(row, index.list_for(*this, facts[listed]), std::move(extra), now);
+  const std::uint32_t list = index.list_for(*this, facts[listed]);
+  try {
+    if (any && extra) add_alternatives(*extra, index);
+  } catch (...) {
+    if (lists_[list].is_unused()) index.forget(*this, list);
+    throw;
+  }
+  start_wait(row, list, std::move(extra), now);
   rows_[row].spurious = 0;
   return true;
 }

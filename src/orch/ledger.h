@@ -79,9 +79,9 @@ class Ledger {
   /// Returns the oldest resolved row, still parked, or kNone. The caller checks first_missing(), then calls park_again() or
   /// take_resolved().
   std::uint32_t peek_resolved() const;
-  Task take_resolved(std::uint32_t row, Instant now);
-  /// Returns which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is
-  /// not checked: its handler will check.
+  Task take_resolved(std::uint32_t row, Instant now, FactIndex& index);
+  /// Returns which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact, or
+  /// for any of several, is not checked: its handler will check.
   std::uint32_t first_missing(std::uint32_t row, const FactIndex& index) const;
 
   bool has_new() const noexcept { return new_.count > 0; }
@@ -97,14 +97,16 @@ class Ledger {
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. The row is queued instead in
   /// two cases. A newer change has come for a Set in flight, so its reason to wait may be gone. Or the Delete in flight is dropped for the
   /// Set behind it (is_replaced()). Returns true if the row is parked.
-  bool park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index);
+  /// 'any': one of the facts is enough, so the row is listed under the others, too.
+  bool park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index, bool any = false);
   /// As park(), but until a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
   /// Moves a resolved row to the wait list of another of its facts, which does not hold.
   void park_again(std::uint32_t row, std::size_t listed, FactIndex& index);
 
-  /// Makes all rows of a wait list ready, oldest first, and returns their number. O(1). Called by the FactIndex.
-  std::size_t resolve(std::uint32_t list);
+  /// Makes all rows of a wait list ready, oldest first, and returns their number. O(1), and O(its facts) for a row that waits for any of
+  /// several facts and is listed under another one. Called by the FactIndex.
+  std::size_t resolve(std::uint32_t list, FactIndex& index);
 
   // --- Rows that are done while facts hold (Outcome::done_while).
 
@@ -156,6 +158,8 @@ class Ledger {
   Instant since(std::uint32_t row) const noexcept { return rows_[row].since; }
   /// All facts that a parked row waits for, the listed one first. Empty when it waits only for a time, or for one fact that was announced.
   std::vector<Fact> facts_of(std::uint32_t row, const FactIndex& index) const;
+  /// True if one of facts_of() is enough.
+  bool waits_for_any(std::uint32_t row) const noexcept;
   /// The 'why' of park_until(); empty for other rows.
   std::string_view why(std::uint32_t row) const noexcept;
   Instant due(std::uint32_t row) const noexcept;
@@ -184,7 +188,9 @@ class Ledger {
   std::uint32_t limit() const noexcept { return rows_.limit(); }
   /// The number of rows in a wait list, and since when its first row waits.
   std::pair<std::size_t, Instant> waiting(std::uint32_t list) const noexcept {
-    return {lists_[list].count, lists_[list].head == kNone ? Instant{} : rows_[lists_[list].head].since};
+    const WaitList& l = lists_[list];
+    const std::uint32_t first = l.head == kNone && l.any.head != kNone ? alternatives_[l.any.head].row : l.head;
+    return {l.count + l.any.count, first == kNone ? Instant{} : rows_[first].since};
   }
   /// How many rows are parked on a time, and the row that was parked first.
   std::pair<std::size_t, std::uint32_t> delayed() const noexcept {
@@ -218,6 +224,15 @@ class Ledger {
     std::uint32_t previous = kNone;
     std::uint32_t trail = kNone;   // The row whose 'ahead' is set next.
     std::uint32_t trail_rows = 0;  // The number of rows appended after 'trail'.
+    List any;                      // The Alternatives of rows that are listed under another fact.
+    bool is_unused() const noexcept { return count == 0 && any.count == 0; }
+  };
+  /// A further fact of a row that waits for any of several, in the list of that fact.
+  struct Alternative {
+    std::uint32_t row = kNone;
+    std::uint32_t list = kNone;
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
   };
   /// Only for rows that wait for several facts or for a time.
   struct Extra;
@@ -245,11 +260,19 @@ class Ledger {
   static void note_behind(Row& row, Instant came);
   bool waits_for_facts(std::uint32_t row) const noexcept;  // Only for a parked row.
   bool may_replace_delete(std::uint32_t row) const noexcept;
-  void append(List& list, std::uint32_t row);
-  void unlink(List& list, std::uint32_t row);
+  /// 'slots' has the row or the Alternative 'id'.
+  template <class Slots>
+  static void append(Slots& slots, List& list, std::uint32_t id);
+  template <class Slots>
+  static void unlink(Slots& slots, List& list, std::uint32_t id);
   /// As append(), for a wait list: also sets the 'ahead' of its rows.
   void append_waiting(std::uint32_t list, std::uint32_t row);
   void unlink_waiting(std::uint32_t list, std::uint32_t row);
+  void add_alternatives(Extra& extra, FactIndex& index);
+  /// 'kept': a list that stays although it becomes empty.
+  void drop_alternatives(Extra& extra, FactIndex& index, std::uint32_t kept = kNone);
+  void drop_extra(std::uint32_t row, FactIndex& index);
+  void join(std::uint32_t row, std::uint32_t list, FactIndex& index);
   void enqueue(std::uint32_t row);
   void leave_wait(std::uint32_t row, FactIndex& index);
   bool need_not_wait(std::uint32_t row, bool for_facts);
@@ -271,6 +294,7 @@ class Ledger {
   RowIndex by_key_;
   Slab<Row> rows_;
   Slab<WaitList> lists_;
+  Slab<Alternative> alternatives_;
   BoundRows bound_;
   List new_;
   std::deque<std::uint32_t> resolved_;  // Wait lists whose rows are ready, oldest first.

@@ -68,7 +68,7 @@ class LedgerFixture {
     while (ledger.has_resolved()) {
       const std::uint32_t row = ledger.peek_resolved();
       const std::uint32_t missing = ledger.first_missing(row, index);
-      if (missing == Ledger::kNone) return ledger.take_resolved(row, now);
+      if (missing == Ledger::kNone) return ledger.take_resolved(row, now, index);
       ledger.park_again(row, missing, index);
     }
     return std::nullopt;

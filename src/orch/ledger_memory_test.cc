@@ -64,6 +64,12 @@ TEST_F(LedgerWithoutMemory, ARowThatCannotWaitForFactsIsStillInFlight) {
       [&](LedgerFixture& in, std::uint32_t row) { static_cast<void>(in.ledger.park(row, facts, 0, in.now, in.index)); });
 }
 
+TEST_F(LedgerWithoutMemory, ARowThatCannotWaitForAnyOfItsFactsIsStillInFlight) {
+  const std::vector<Fact> facts = LedgerFixture::facts({"a fact with a name too long for a string without memory", "another", "third"});
+  expect_nothing_changes_where_memory_ends(
+      [&](LedgerFixture& in, std::uint32_t row) { static_cast<void>(in.ledger.park(row, facts, 0, in.now, in.index, true)); });
+}
+
 TEST_F(LedgerWithoutMemory, ARowThatCannotWaitForItsTimeIsStillInFlight) {
   expect_nothing_changes_where_memory_ends(
       [](LedgerFixture& in, std::uint32_t row) { static_cast<void>(in.ledger.park_until(row, in.now + 1s, {}, in.now)); });

@@ -77,8 +77,9 @@ class RowObservers {
   void rejected(std::uint32_t row, const Change& change, const Status& why) {
     if (any()) report({.what = What::Rejected, .op = change.op(), .row = row, .key = change.key(), .change = &change, .why = &why});
   }
-  void parked(std::uint32_t row, const Change& change, std::span<const Fact> facts) {
-    if (any()) report(What::Parked, row, change, facts);
+  void parked(std::uint32_t row, const Change& change, std::span<const Fact> facts, bool for_any) {
+    if (!any()) return;
+    report({.what = What::Parked, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts, .any = for_any});
   }
   void delayed(std::uint32_t row, const Change& change, Duration delay, Instant due, const Status& why);
   /// 'change' is a Delete; the row has the Set that replaces it.

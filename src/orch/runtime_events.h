@@ -34,7 +34,7 @@ struct RowEvent {
     // The outcomes of the handler.
     Done,        // Applied; done for as long as all 'facts' hold, if there are any (Outcome::done_while). Reported before the row changes.
     Rejected,    // The reason is 'why'. Reported before the row changes.
-    Parked,      // It waits until all 'facts' hold.
+    Parked,      // It waits until all 'facts' hold; if 'any', until one of them does.
     Delayed,     // It waits for 'delay', that is until 'due', because of 'why'.
     Replaced,    // A Delete that would wait for 'facts' is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
     Superseded,  // It would wait for 'facts' or until 'due', but a newer change has come: it is queued instead.
@@ -56,6 +56,7 @@ struct RowEvent {
   std::string_view key = {};
   const Change* change = nullptr;  // Null with Ordered, StillParked and Resolved.
   std::span<const Fact> facts = {};
+  bool any = false;
   Duration delay{0};
   Instant due = {};
   const Status* why = nullptr;

@@ -92,6 +92,8 @@ void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, In
   }
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, index);
+  link.any_fact = ledger.waits_for_any(row);
+  if (link.any_fact) add_note(link, "one of these " + std::to_string(link.facts.size()) + " facts is enough");
   // A row is listed under a fact that did not hold when the row was parked. If the fact holds now, the next sweep queues the row again.
   if (!link.facts.empty() && index.holds(link.facts.front()) && !ledger.is_resolved(row)) {
     add_note(link, link.facts.front().to_string() + " holds, but was not announced by " + index.provider(link.facts.front().kind));
@@ -342,7 +344,8 @@ struct Runtime::WhyWalk {
       const WhyLink& link = why.chain[i];
       const std::size_t row = first.try_emplace({link.table, link.key}, i).first->second;
       if (!link.fact) continue;
-      Alternatives& rows = rows_of_fact[{link.parent, link.fact->kind.name(), link.fact->key}];
+      const bool any = why.chain[link.parent].any_fact;  // The rows of all its facts are alternatives.
+      Alternatives& rows = rows_of_fact[{link.parent, any ? "" : link.fact->kind.name(), any ? "" : link.fact->key}];
       rows.any_of = link.any_of;
       rows.known.push_back(row);
     }
@@ -367,6 +370,7 @@ struct Runtime::WhyWalk {
     facts += link.facts.size();
     std::vector<Next> below;
     std::string kinds;
+    std::size_t alternatives = 0;
     for (std::size_t i = 0; i < link.missing; ++i) {
       const Fact& fact = link.facts[i];
       const bool unprovided = runtime.impl_->facts.provider(fact.kind).empty();
@@ -375,8 +379,11 @@ struct Runtime::WhyWalk {
         add_note(link, "no Orch provides facts of the kind " + kind);
         kinds += kind;
       }
-      add_origins(link, origins_of(fact), {{}, index, fact}, below);
+      std::vector<FactOrigin> origins = origins_of(fact);
+      alternatives += std::max<std::size_t>(origins.size(), 1);
+      add_origins(link, std::move(origins), {{}, index, fact}, below);
     }
+    if (link.any_fact) std::ranges::for_each(below, [alternatives](Next& next) { next.any_of = alternatives; });
     open.insert(open.end(), std::make_move_iterator(below.rbegin()), std::make_move_iterator(below.rend()));
   }
 };

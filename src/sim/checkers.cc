@@ -290,7 +290,8 @@ Status OrderPerKey::at_rest(const World& world) {
 struct NoHandlerTooEarly::Waits {
   struct Row {
     std::vector<Fact> facts;
-    Instant until;  // Instant{}: the row waits for the facts.
+    bool any = false;  // One of the facts is enough.
+    Instant until;     // Instant{}: the row waits for the facts.
     std::uint64_t since = 0;
     bool waits = false;
     bool in_flight = false;
@@ -312,11 +313,12 @@ Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
     return fault("retried " + std::to_string((row.until - world.now()).count()) + " ns before its time");
   }
   const FactIndex& index = RuntimeView(world.runtime()).facts();
-  if (row.facts.size() == 1) {
-    const Fact& fact = row.facts.front();
-    KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
-    const auto found = of_kind.find(std::string_view{fact.key});
-    if ((found != of_kind.end() && found->second > row.since) || index.holds(row.facts.front())) return {};
+  if (row.facts.size() == 1 || row.any) {
+    for (const Fact& fact : row.facts) {
+      KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
+      const auto found = of_kind.find(std::string_view{fact.key});
+      if ((found != of_kind.end() && found->second > row.since) || index.holds(fact)) return {};
+    }
     return fault("retried before " + row.facts.front().to_string() + " was announced");
   }
   for (const Fact& fact : row.facts) {
@@ -362,6 +364,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       row.in_flight = false;
       row.waits = row.op == ChangeOp::Delete || !row.has_newer;
       row.facts.assign(event.facts.begin(), event.facts.end());
+      row.any = event.any;
       row.until = event.until;
       row.since = ++waits.clock;
       return {};

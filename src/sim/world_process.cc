@@ -86,6 +86,7 @@ void World::Impl::row(const RowEvent& event) {
           .table = event.table,
           .change = event.change,
           .facts = waits ? event.facts : std::span<const Fact>{},
+          .any = event.any,
           .until = event.due});
 }
 

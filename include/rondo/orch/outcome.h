@@ -17,7 +17,7 @@ class [[nodiscard]] Outcome {
   enum class Kind : std::uint8_t {
     Done,        // Applied. The change leaves the ledger.
     DoneWhile,   // Applied; the row is handled again when one of the given facts ends.
-    WaitFor,     // Parked until all given facts hold; costs no time while it waits.
+    WaitFor,     // Parked until all given facts hold, or one of them (wait_for_any); costs no time while it waits.
     RetryAfter,  // Parked until a time has passed (and all given facts hold, if any).
     Reject,      // Can never be applied: dropped, counted, and reported once with table, key and reason.
     // Handed on (to the data plane, a worker); Orch::settle() gives the outcome later. Until then no other change of the key is handled.
@@ -43,6 +43,13 @@ class [[nodiscard]] Outcome {
   static Outcome wait_for(std::vector<Fact> facts) {
     Outcome outcome{Kind::WaitFor};
     outcome.several_ = std::move(facts);
+    return outcome;
+  }
+  /// One of the facts is enough: the handler is called again with the first that is announced. `why` shows them all. The limits are those
+  /// of wait_for(). Cost: 16 bytes for each further fact, and as much time as to park the row once more.
+  static Outcome wait_for_any(std::vector<Fact> facts) {
+    Outcome outcome = wait_for(std::move(facts));
+    outcome.is_any_ = true;
     return outcome;
   }
   /// Reports show 'why' as the reason of the wait.
@@ -82,6 +89,8 @@ class [[nodiscard]] Outcome {
   }
   Duration delay() const noexcept { return delay_; }
   const Status& why() const noexcept { return why_; }
+  /// True if it was made by wait_for_any().
+  bool is_any() const noexcept { return is_any_; }
   /// True if a Reject was made by reject_key().
   bool is_of_key() const noexcept { return is_of_key_; }
   /// True if a Reject was made by reject_removed().
@@ -94,6 +103,7 @@ class [[nodiscard]] Outcome {
   bool has_single_ = false;
   bool is_of_key_ = false;
   bool is_removed_ = false;
+  bool is_any_ = false;
   Fact single_;  // Stored in place: parking 800,000 rows on one fact each allocates nothing here.
   std::vector<Fact> several_;
   Duration delay_{0};

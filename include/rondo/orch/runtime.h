@@ -98,13 +98,15 @@ struct WhyLink {
   std::optional<ChangeOp> op = {};  // The operation that is unsettled, if there is one.
   std::vector<Fact> facts;          // The facts that the row waits for, or that ended and withdrew it; those that do not hold are first.
   std::size_t missing = 0;          // How many of 'facts' do not hold.
+  bool any_fact = false;            // One of 'facts' is enough (Outcome::wait_for_any).
   std::string provider;             // Orchs that provide the missing facts, "a, b"; if none is missing, the first fact. Empty if none does.
   std::string note;                 // For people: further explanation.
   std::string origin_note = {};     // The part of 'note' that is FactOrigin::note.
   /// Index of the link whose row waits for this one; the first link is its own parent. 'fact' is the fact that row waits for.
   std::size_t parent = 0;
   std::optional<Fact> fact = {};
-  std::size_t any_of = 1;  // Rows that could make 'fact' true, including this one; any one of them is enough.
+  /// Rows that could make 'fact' true, including this one; any one of them is enough. With 'any_fact' of the parent: those of its facts.
+  std::size_t any_of = 1;
 };
 
 /// A tree of rows, from the row in question down to the facts that no row states yet. Each link is behind its parent, and the links below

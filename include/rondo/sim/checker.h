@@ -41,6 +41,7 @@ struct Event {
   std::string_view table = {};
   const Change* change = nullptr;    // With Written to Again.
   std::span<const Fact> facts = {};  // With Waits, Replaced, Announced and Withdrawn.
+  bool any = false;                  // With Waits: one of the facts is enough.
   Instant until = {};                // With Delayed: when the handler may be called again.
   std::string_view text = {};
 };
