@@ -18,21 +18,23 @@ constexpr std::uint8_t kRaces = 8;
 }  // namespace
 
 Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique_ptr<Subscription> subscription, Handle handle,
-                   HandleBatch handle_batch, Services services)
+                   HandleBatch handle_batch, std::shared_ptr<Objects> objects, Services services)
     : Source(identity.table, identity.priority),
       table_(std::move(identity.table)),
       retry_quota_(options.retry_quota),
-      step_items_(handle_batch ? std::max(options.batch_max, 1U) : limits::kItemsPerStep),
+      step_items_(handle_batch || objects ? std::max(options.batch_max, 1U) : limits::kItemsPerStep),
       rows_max_(options.rows_max),
       services_(services),
       subscription_(std::move(subscription)),
       handle_(std::move(handle)),
       handle_batch_(std::move(handle_batch)),
+      objects_(std::move(objects)),
       ledger_(
           services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_replaces_delete,
           options.kind == TableKind::Watched ? Rows::Whole : options.rows),
       observers_(table_, ledger_, services.scheduler.clock(), services.observers) {
-  RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
+  RONDO_ASSERT(int{!!handle_} + int{!!handle_batch_} + int{objects_ && objects_->is_reconciled()} == 1);
+  if (objects_) table_of_objects_ = objects_->add(*this);
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
   needs_ = std::move(identity.needs);
@@ -55,7 +57,7 @@ Consumer::~Consumer() { services_.facts.forget_ledger(ledger_); }
 
 bool Consumer::ready() const {
   if (held_ || !needs_.empty()) return false;
-  if (ledger_.has_new() || has_again()) return true;
+  if ((ledger_.has_new() || has_again()) && (!objects_ || objects_->are_listed())) return true;
   return ledger_.size() < rows_max_ && !subscription_->empty();
 }
 
@@ -68,10 +70,11 @@ std::string_view Consumer::awaited_table() const {
 }
 
 /// A table that is written all the time may never be empty.
-bool Consumer::has_taken_standing_rows() const {
-  const bool is_past_first = subscription_->empty() || stats_.taken >= first_depth_;
-  return subscription_->caught_up() && is_past_first && ledger_.new_rows() == 0;
+bool Consumer::has_taken_first_rows() const {
+  return subscription_->caught_up() && (subscription_->empty() || keys_taken_ >= first_depth_);
 }
+
+bool Consumer::has_taken_standing_rows() const { return has_taken_first_rows() && ledger_.new_rows() == 0 && late_ == 0; }
 
 bool Consumer::has_handled_standing_rows() const {
   if (standing_rows_handled_ || unsettled_) return standing_rows_handled_;
@@ -101,6 +104,7 @@ Turn Consumer::run(const Budget& budget) {
   const bool was_idle = ledger_.in_flight() == 0;
   while (turn.items < budget.items && ready() && !step(std::min(step_items_, budget.items - turn.items), budget, turn)) {
   }
+  if (objects_) static_cast<void>(objects_->begin_when_listed());
   if (was_idle && ledger_.in_flight() > 0) answered_ = services_.scheduler.now();
   if (is_full()) ++stats_.full_turns;
   note_standing_rows();
@@ -110,7 +114,12 @@ Turn Consumer::run(const Budget& budget) {
 
 bool Consumer::step(std::uint32_t max, const Budget& budget, Turn& turn) {
   // Changes that a step cannot handle stay in the table, where merging them costs nothing here.
-  take(max - std::min<std::size_t>(max, ledger_.new_rows()));
+  const bool has_begun = !objects_ || objects_->has_begun();
+  const std::uint32_t taken = take(max - (has_begun ? std::min<std::size_t>(max, ledger_.new_rows()) : 0));
+  if (!has_begun && !objects_->begin_when_listed()) {
+    turn.items += taken;
+    return true;
+  }
   ledger_.expect_resolved(max);
   return handle_batch_ ? step_by_batch(max, budget, turn) : step_one_by_one(max, budget, turn);
 }
@@ -130,7 +139,7 @@ bool Consumer::step_one_by_one(std::uint32_t max, const Budget& budget, Turn& tu
     if (gather_tasks(1, budget.items) == 0) return true;
     if (!tasks_.empty()) {
       ++stats_.handled;
-      run_one(tasks_.front());
+      handle_ ? run_one(tasks_.front()) : run_object(tasks_.front());
       tasks_.clear();
     }
     if (turn_is_over(budget, ++turn.items)) return true;
@@ -138,9 +147,9 @@ bool Consumer::step_one_by_one(std::uint32_t max, const Budget& budget, Turn& tu
   return false;
 }
 
-void Consumer::take(std::size_t max) {
+std::uint32_t Consumer::take(std::size_t max) {
   const std::size_t room = rows_max_ - std::min(rows_max_, ledger_.size());
-  if (room == 0 || max == 0) return;
+  if (room == 0 || max == 0) return 0;
   arrived_.clear();
   arrivals_.clear();
   subscription_->next_arrivals(std::min(max, room), arrivals_);
@@ -154,14 +163,19 @@ void Consumer::take(std::size_t max) {
   for (std::size_t i = 0; i < arrived_.size(); ++i) {
     const Change& change = arrived_[i];
     // A Delete and the Set behind it are one key.
-    if (i == 0 || arrived_[i - 1].op() != ChangeOp::Delete || arrived_[i - 1].key() != change.key())
+    if (i == 0 || arrived_[i - 1].op() != ChangeOp::Delete || arrived_[i - 1].key() != change.key()) {
       came = next_arrival(mark).value_or(now);
+      ++keys_taken_;
+    }
     observers_.taken(change);
     const Ledger::Merged how = ledger_.merge(change, came, services_.facts);
     observers_.merged(change, how);
     if (how == Ledger::Merged::Refused) refuse(change);
+    if (objects_ && check(change).ok()) objects_->take(table_of_objects_, change);
   }
+  const auto taken = static_cast<std::uint32_t>(arrived_.size());
   arrived_.clear();
+  return taken;
 }
 
 std::optional<Instant> Consumer::next_arrival(std::size_t& mark) {
@@ -329,16 +343,21 @@ void Consumer::run_batch(std::span<Ledger::Task> tasks) {
 
 void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
   if (!ledger_.is_current(ticket.row, ticket.generation)) return;
+  if (objects_ && objects_->is_reconciled()) return settle_object(objects_->of(ledger_.key(ticket.row)), outcome, true);
   if (outcome.kind() == Outcome::Kind::Done) {
     answer_done(ticket.row);
   } else {
     const Change change{ledger_.op(ticket.row), ledger_.flight(ticket.row)};
     answer(ticket.row, change, outcome);
   }
-  answered_ = services_.scheduler.now();
-  if (unsettled_.value_or(0) > 0) --*unsettled_;
+  note_settled();
   note_standing_rows();
   if (ready()) wake();
+}
+
+void Consumer::note_settled() {
+  answered_ = services_.scheduler.now();
+  if (unsettled_.value_or(0) > 0) --*unsettled_;
 }
 
 void Consumer::requeue(std::string_view key) {
@@ -373,7 +392,9 @@ void Consumer::forget_rejection(std::uint32_t row) {
 }
 
 void Consumer::settle_row(std::uint32_t row) {
-  if (ledger_.op(row) == ChangeOp::Delete) subscription_->ack(Change{ChangeOp::Delete, ledger_.flight(row)});
+  const bool is_delete = ledger_.op(row) == ChangeOp::Delete;
+  if (is_delete) subscription_->ack(Change{ChangeOp::Delete, ledger_.flight(row)});
+  if (is_delete && objects_) objects_->forget(table_of_objects_, ledger_.key(row));
   ledger_.settle(row);
 }
 
@@ -552,35 +573,6 @@ ConsumerStats Consumer::stats() const {
   if (stats.in_flight > 0) stats.unanswered_for = std::max(services_.scheduler.clock().now() - answered_, Duration{1});
   if (!quarantine().ok()) stats.quarantine = quarantine().to_string();
   return stats;
-}
-
-// --- Batch
-
-void Batch::expect_open(std::size_t index) const {
-  RONDO_EXPECT(index < changes_.size(), "a handler of batches answers change " + std::to_string(index) + " of a batch of " +
-                                            std::to_string(changes_.size()) + " changes of " + quoted(consumer_.table()));
-  RONDO_EXPECT(answered_[index] == 0,
-               "a handler of batches answers the change of " + quoted(consumer_.table()) + " " + quoted(changes_[index].key()) + " twice");
-}
-
-void Batch::answer(std::size_t index, const Outcome& outcome) {
-  expect_open(index);
-  answered_[index] = 1;
-  consumer_.answer(rows_[index], changes_[index], outcome);
-}
-
-void Batch::done(std::size_t index) {
-  expect_open(index);
-  answered_[index] = 1;
-  consumer_.answer_done(rows_[index]);
-}
-
-Ticket Batch::Item::stage() const { return batch_.stage(index_); }
-
-Ticket Batch::stage(std::size_t index) {
-  expect_open(index);
-  answered_[index] = 1;
-  return consumer_.ordered(rows_[index], generations_[index]);
 }
 
 }  // namespace rondo

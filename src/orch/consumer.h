@@ -14,6 +14,7 @@
 
 #include "orch/fact_index.h"
 #include "orch/ledger.h"
+#include "orch/objects.h"
 #include "orch/rejections.h"
 #include "orch/row_observers.h"
 #include "orch/standing_rows.h"
@@ -47,9 +48,9 @@ class Consumer final : public Source {
     std::vector<std::string> needs = {};  // The Orchs of ConsumeOptions::needs.
   };
 
-  /// Exactly one of 'handle' and 'handle_batch' is set.
+  /// Exactly one of 'handle', 'handle_batch' and the function of 'objects' is set. 'objects' is null if the rows are not kept.
   Consumer(Identity identity, const ConsumeOptions& options, std::unique_ptr<Subscription> subscription, Handle handle,
-           HandleBatch handle_batch, Services services);
+           HandleBatch handle_batch, std::shared_ptr<Objects> objects, Services services);
   ~Consumer() override;
 
   Turn run(const Budget& budget) override;
@@ -82,8 +83,14 @@ class Consumer final : public Source {
   const std::string& table() const noexcept { return table_; }
   const std::string& orch() const noexcept { return stats_.orch; }
   std::size_t rows_max() const noexcept { return rows_max_; }
+  /// True if all rows were taken that the table had when this was made.
+  bool has_taken_first_rows() const;
+  bool has_no_room() const { return ledger_.size() >= rows_max_; }
+  /// See Orch::rows().
+  bool keeps_rows() const noexcept { return objects_ != nullptr; }
+  std::vector<Record> rows(std::string_view prefix) const { return objects_->rows(table_of_objects_, prefix); }
   /// It takes no more changes of those that its table has, until rows are settled.
-  bool is_full() const { return ledger_.size() >= rows_max_ && !subscription_->empty(); }
+  bool is_full() const { return has_no_room() && !subscription_->empty(); }
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
@@ -106,7 +113,7 @@ class Consumer final : public Source {
   bool has_taken_standing_rows() const;
   /// Wakes those that wait for has_handled_standing_rows().
   void note_standing_rows();
-  void take(std::size_t max);
+  std::uint32_t take(std::size_t max);
   /// Takes, gathers and handles up to 'max' items as a part of 'turn'. Returns true if the turn is over.
   bool step(std::uint32_t max, const Budget& budget, Turn& turn);
   bool step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn);
@@ -129,6 +136,14 @@ class Consumer final : public Source {
   bool has_ended() const { return ledger_.has_ended() && ledger_.size() < rows_max_; }
   void on_resolved();
   void run_one(const Ledger::Task& task);
+  void run_object(const Ledger::Task& task);
+  void pull(const Objects::Row& object_row, std::vector<Ticket>& flight);
+  bool pull_present(const Objects::Row& object_row, std::vector<Ticket>& flight);
+  static bool is_set(const Ticket& ticket);
+  void ask(const Ticket& ticket);
+  void settle_object(Objects::Object& object, const Outcome& outcome, bool was_staged);
+  void answer(const Ticket& ticket, const Outcome& outcome);
+  void note_settled();
   void fill_batch(std::span<Ledger::Task> tasks);
   void run_batch(std::span<Ledger::Task> tasks);
   void park(std::uint32_t row, const Change& change, std::span<const Fact> facts, bool any);
@@ -158,6 +173,9 @@ class Consumer final : public Source {
   std::unique_ptr<Subscription> subscription_;
   Handle handle_;
   HandleBatch handle_batch_;
+  std::shared_ptr<Objects> objects_;
+  std::uint32_t table_of_objects_ = 0;
+  std::size_t late_ = 0;  // The rows of Objects::Object::late.
   Ledger ledger_;
   RowObservers observers_;
   bool held_ = false;
@@ -176,8 +194,9 @@ class Consumer final : public Source {
   // Once the standing rows were given to the handler: how many staged changes must still be settled.
   std::optional<std::size_t> unsettled_;
   bool standing_rows_handled_ = false;
-  std::size_t first_depth_ = 0;  // Changes that waited in the table when this was made: they count as standing rows.
-  Instant answered_;             // When a staged change was settled, or the first one staged.
+  std::size_t first_depth_ = 0;  // Keys that waited in the table when this was made: they count as standing rows.
+  std::size_t keys_taken_ = 0;
+  Instant answered_;  // When a staged change was settled, or the first one staged.
 };
 
 }  // namespace rondo

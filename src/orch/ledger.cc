@@ -237,7 +237,7 @@ void Ledger::join(std::uint32_t row, std::uint32_t list, FactIndex& index) {
 }
 
 void Ledger::leave_resolved(std::uint32_t row) {
-  RONDO_ASSERT(!resolved_.empty() && lists_[resolved_.front()].head == row);
+  RONDO_ASSERT(!resolved_.empty() && rows_[row].list == resolved_.front());
   const std::uint32_t list = resolved_.front();
   unlink_waiting(list, row);
   --resolved_rows_;
@@ -357,7 +357,11 @@ Ledger::Task Ledger::start(std::uint32_t row) {
 
 std::optional<Ledger::Task> Ledger::take_new() {
   if (new_.count == 0) return std::nullopt;
-  const std::uint32_t row = new_.head;
+  return take_queued(new_.head);
+}
+
+Ledger::Task Ledger::take_queued(std::uint32_t row) {
+  RONDO_ASSERT(rows_[row].state == State::Queued);
   unlink(rows_, new_, row);
   return start(row);
 }
@@ -515,6 +519,20 @@ bool Ledger::park_until(std::uint32_t row, Instant due, std::string why, Instant
   return true;
 }
 
+bool Ledger::unpark(std::uint32_t row, Instant now, FactIndex& index) {
+  if (!is_resolved(row)) {
+    leave_wait(row, index);
+  } else if (rows_[row].list == resolved_.front()) {
+    leave_resolved(row);
+    drop_extra(row, index);
+  } else {
+    return false;
+  }
+  rows_[row].since = now;
+  enqueue(row);
+  return true;
+}
+
 void Ledger::park_again(std::uint32_t row, std::size_t listed, FactIndex& index) {
   Row& r = rows_[row];
   RONDO_ASSERT(is_resolved(row) && r.extra && listed < r.extra->facts.size());
@@ -525,71 +543,10 @@ void Ledger::park_again(std::uint32_t row, std::size_t listed, FactIndex& index)
   append_waiting(r.list, row);
 }
 
-// --- Rows that are done while facts hold
-
-void Ledger::bind(std::uint32_t row, std::span<const Fact> facts, FactIndex& index) {
-  RONDO_ASSERT(rows_[row].state == State::InFlight && !rows_[row].flight_is_delete);
-  bound_.bind(*this, rows_[row].flight, facts, index);
-  settle(row);
-}
-
-void Ledger::unbind(std::uint32_t row, FactIndex& index) {
-  if (bound_.empty()) return;
-  const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
-  if (bound != kNone) bound_.remove(*this, bound, index);
-}
-
-std::size_t Ledger::release(std::uint32_t list) {
-  const std::size_t rows = bound_.release(list);
-  wake_();
-  return rows;
-}
-
-void Ledger::release_row(std::uint32_t bound, FactIndex& index) {
-  if (bound_.is_held(bound)) return;
-  bound_.hold(*this, bound, false, index);
-  bound_.release_held(bound);
-  wake_();
-}
-
-bool Ledger::take_end_in_flight(std::uint32_t row, FactIndex& index) {
-  if (bound_.empty()) return false;
-  const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
-  if (bound == kNone || !bound_.is_held_in_flight(bound)) return false;
-  bound_.hold(*this, bound, false, index);
-  return true;
-}
-
-void Ledger::release_if_held(std::uint32_t row) {
-  if (bound_.empty()) return;
-  const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
-  if (bound == kNone || !bound_.is_held(bound)) return;
-  bound_.release_held(bound);
-  wake_();
-}
-
-Ledger::Ended Ledger::take_ended(Instant now, FactIndex& index) {
-  const std::uint32_t bound = bound_.front_ended();
-  RONDO_ASSERT(bound != kNone);
-  const std::uint32_t row = find(bound_.record(bound).key());
-  if (row == kNone) return {.task = take_again(bound, now, index)};
-  bound_.hold(*this, bound, rows_[row].state == State::InFlight, index);
-  if (rows_[row].state != State::Parked || is_resolved(row)) return {};
-  leave_wait(row, index);
-  rows_[row].since = now;
-  enqueue(row);
-  return {.queued = row};
-}
-
-Ledger::Task Ledger::take_again(std::uint32_t bound, Instant now, FactIndex& index) {
-  const std::uint32_t row = by_key_.find_or_add(
-      bound_.record(bound).key_hash(), [](std::uint32_t) { return false; }, [this] { return rows_.take(); });
-  Row& r = rows_[row];
-  r.record = bound_.remove(*this, bound, index);
-  r.has_set = true;
-  r.since = now;
-  r.redone = true;
-  return start(row);
+/// A row for a key that has none.
+std::uint32_t Ledger::add_row(const Record& record) {
+  return by_key_.find_or_add(
+      record.key_hash(), [](std::uint32_t) { return false; }, [this] { return rows_.take(); });
 }
 
 }  // namespace rondo

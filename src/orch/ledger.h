@@ -101,6 +101,12 @@ class Ledger {
   bool park(std::uint32_t row, std::span<const Fact> facts, std::size_t listed, Instant now, FactIndex& index, bool any = false);
   /// As park(), but until a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
+  /// Queues a parked row, whatever it waits for. False for a resolved row that is not in the list of the next ones.
+  bool unpark(std::uint32_t row, Instant now, FactIndex& index);
+  /// Takes a queued row in flight.
+  Task take_queued(std::uint32_t row);
+  /// Takes in flight a row that is done and has no change.
+  Task take_done(const Record& record, Instant now, FactIndex& index);
   /// Moves a resolved row to the wait list of another of its facts, which does not hold.
   void park_again(std::uint32_t row, std::size_t listed, FactIndex& index);
 
@@ -121,7 +127,8 @@ class Ledger {
   /// The Set in flight was applied and remains so while 'facts' hold: settles it and binds the row.
   void bind(std::uint32_t row, std::span<const Fact> facts, FactIndex& index);
   /// Removes the earlier bindings of the row, because the change in flight replaces them.
-  void unbind(std::uint32_t row, FactIndex& index);
+  void unbind(std::uint32_t row, FactIndex& index) { unbind(rows_[row].flight, index); }
+  void unbind(const Record& record, FactIndex& index);
   /// Makes all rows of a bound list ready, oldest first, and returns their number. O(1). Called by the FactIndex.
   std::size_t release(std::uint32_t list);
   bool has_ended() const noexcept { return bound_.has_ended(); }
@@ -280,6 +287,8 @@ class Ledger {
   void put_back(Row& row);
   Task start(std::uint32_t row);
   Task take_again(std::uint32_t bound, Instant now, FactIndex& index);
+  std::uint32_t add_row(const Record& record);
+  Task start_again(std::uint32_t row, Record record, Instant now);
   void leave_resolved(std::uint32_t row);
   void free_row(std::uint32_t row);
   std::uint32_t make_list(std::uint32_t fact);

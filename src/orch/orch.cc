@@ -114,7 +114,7 @@ std::vector<std::string> Orch::providers_of(std::string_view table, std::span<co
 }
 
 Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
-                             const ConsumeOptions& options) {
+                             const ConsumeOptions& options, std::shared_ptr<Objects> objects) {
   Runtime::Impl& shared = *runtime_.impl_;
   const std::string about = "Orch " + quoted(name_) + " consumes table " + quoted(table);
   RONDO_EXPECT(shared.scheduler->is_here(), called("consume()", table));
@@ -122,6 +122,9 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
                about + " as a " + std::string{to_string(options.kind)} + "; that kind is for listen()");
   RONDO_EXPECT(options.weight >= 1 && options.weight <= limits::kWeightMost,
                about + " with the weight " + std::to_string(options.weight) + "; it is from 1 to " + std::to_string(limits::kWeightMost));
+  RONDO_EXPECT(!(options.keeps_rows || objects) || (options.rows == Rows::Whole && options.standing_rows),
+               about + " and keeps its rows, without Rows::Whole or without standing_rows");
+  if (options.keeps_rows && !objects) objects = std::make_shared<Objects>(ObjectOf{}, Reconcile{});
   const Priority priority = options.priority.value_or(priority_);
   const auto other = shared.consumers.find(table);
   std::unique_ptr<Subscription> subscription;
@@ -132,10 +135,11 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   }
   const bool is_refused = subscription == nullptr;
   if (is_refused) subscription = std::make_unique<NoSubscription>();
-  auto consumer = std::make_unique<Consumer>(Consumer::Identity{std::string{table}, name_, priority, providers_of(table, options.needs)},
-                                             options, std::move(subscription), std::move(handle), std::move(handle_batch),
-                                             Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject,
-                                                                shared.current, shared.consumers, shared.standing});
+  auto consumer =
+      std::make_unique<Consumer>(Consumer::Identity{std::string{table}, name_, priority, providers_of(table, options.needs)}, options,
+                                 std::move(subscription), std::move(handle), std::move(handle_batch), std::move(objects),
+                                 Consumer::Services{*shared.scheduler, shared.facts, shared.observers, shared.on_reject, shared.current,
+                                                    shared.consumers, shared.standing});
   Consumer& reference = *consumer;
   if (!is_refused) shared.consumers.emplace(std::string{table}, &reference);
   if (!reference.awaited_table().empty() || reference.may_begin()) {
@@ -159,6 +163,22 @@ Consumer& Orch::consume(std::string_view table, SetHandler set, RemoveHandler re
 Consumer& Orch::consume_batches(std::string_view table, BatchHandler apply, ConsumeOptions options) {
   RONDO_EXPECT(static_cast<bool>(apply), "Orch " + quoted(name_) + " consumes table " + quoted(table) + " without a handler of batches");
   return add_consumer(table, {}, std::move(apply), options);
+}
+
+std::vector<ConsumerHandle> Orch::consume_into(const std::vector<std::string_view>& tables, ObjectOf object_of, Reconcile reconcile,
+                                               ConsumeOptions options) {
+  RONDO_EXPECT(!tables.empty() && object_of && reconcile, "Orch " + quoted(name_) + ": consume_into() without tables or a function");
+  options.set_replaces_delete = true;  // The Deletes that an object has before its Sets do not matter to it.
+  const auto objects = std::make_shared<Objects>(std::move(object_of), std::move(reconcile));
+  std::vector<ConsumerHandle> consumers;
+  for (const std::string_view table : tables) consumers.emplace_back(add_consumer(table, {}, {}, options, objects));
+  return consumers;
+}
+
+std::vector<Record> Orch::rows(ConsumerHandle handle, std::string_view prefix) const {
+  const Consumer& consumer = named(handle, "rows()");
+  RONDO_EXPECT(consumer.keeps_rows(), called("rows()", consumer.table()) + " without ConsumeOptions::keeps_rows");
+  return consumer.rows(prefix);
 }
 
 void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions options) {

@@ -28,7 +28,8 @@ struct RowEvent {
     Unparked,  // Follows Merged: the row was parked, and its handler is called again because of the newer change.
     Retried,   // Its wait ended, and its handler is called again.
     Redone,    // It was done; a fact that it depended on ended, and its handler is called again.
-    Requeued,  // As Redone, but a newer change of the row waits: 'change' is that one, and is queued.
+    Requeued,  // As Redone, but a newer change of the row waits: 'change' is that one, and is queued. Or the row waited, and is handled
+               // with another row of its object (Orch::consume_into).
     Handled,   // The handler is about to be called. For a batch: one event for each change, before the handler's call.
     Ordered,   // The handler ordered operations for it and waits for their answers.
     // The outcomes of the handler.

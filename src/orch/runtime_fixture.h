@@ -28,6 +28,7 @@ class OpenOrch final : public Orch {
   using Orch::announce;
   using Orch::consume;
   using Orch::consume_batches;
+  using Orch::consume_into;
   using Orch::current_ticket;
   using Orch::every;
   using Orch::hold;
@@ -38,6 +39,7 @@ class OpenOrch final : public Orch {
   using Orch::provide;
   using Orch::release;
   using Orch::requeue;
+  using Orch::rows;
   using Orch::settle;
   using Orch::stage_on;
   using Orch::withdraw;

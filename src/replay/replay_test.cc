@@ -156,6 +156,35 @@ class Routes final : public Orch {
   std::uint64_t answers_ = 0;
 };
 
+/// Objects of two tables, which wait for any of two groups, depend on one, and are staged for a while.
+class Vips final : public Orch {
+ public:
+  explicit Vips(Runtime& runtime) : Orch(runtime, "vips", Priority{7}), timer_("vip answers", Priority{41}, [this] { answer(); }) {
+    runtime.scheduler().add(timer_);
+    consume_into(
+        {"VIP", "DRAIN"}, [](std::string_view key) { return std::string{key.substr(0, 1)}; },
+        [this](std::string_view, std::span<const TableRow> rows) { return reconcile(rows); }, {.batch_max = 3});
+  }
+
+ private:
+  Outcome reconcile(std::span<const TableRow> rows) {
+    const Fact first{kGroup, "g" + std::to_string(rows.size() % 6)};
+    const Fact second{kGroup, "g" + std::to_string(reconciled_++ % 6)};
+    if (rows.size() % 5 == 4) throw std::runtime_error("four or nine rows");
+    if (!holds(first) && !holds(second)) return Outcome::wait_for_any({first, second});
+    if (reconciled_ % 3 != 0) return holds(first) && !rows.empty() ? Outcome::done_while(first) : Outcome::done();
+    tickets_.push_back(current_ticket());
+    if (!timer_.is_armed()) timer_.arm_at(runtime().scheduler().now() + 3ms);
+    return Outcome::staged();
+  }
+  void answer() {
+    for (const Ticket& ticket : std::exchange(tickets_, {})) settle(ticket, Outcome::done());
+  }
+  TimerSource timer_;
+  std::vector<Ticket> tickets_;
+  std::uint64_t reconciled_ = 0;
+};
+
 PolicyOptions any_policy(Random& random) {
   const auto batch = static_cast<std::uint32_t>(1 + random.below(9));
   switch (random.below(6)) {
@@ -194,9 +223,12 @@ class ReplayTest : public testing::Test {
     const StrictPriority policy{.tie = seed % 2 == 0 ? Tie::Arrival : Tie::LeastRecentlyServed,
                                 .batch = static_cast<std::uint32_t>(1 + seed % 9)};
     Runtime runtime(recorded(world, store, policy));
+    Random& random = world.random();
+    EXPECT_TRUE(store->declare({.name = "VIP"}).ok() && store->declare({.name = "DRAIN"}).ok());
+    for (std::uint64_t rows = random.below(30); rows > 0; --rows) write_vip(*store, random);
     runtime.add<Groups>();
     const Routes& routes = runtime.add<Routes>(true);
-    Random& random = world.random();
+    runtime.add<Vips>();
     // Like an open `rondo trace`: its listener takes some time of the turn, and wakes a source that a replay does not have.
     TimerSource looker("looker", Priority{2}, [] {});
     runtime.scheduler().add(looker);
@@ -227,6 +259,7 @@ class ReplayTest : public testing::Test {
     Runtime runtime(recorded(world, store, StrictPriority{.batch = 1000}));  // One turn takes all that one poll fires.
     runtime.add<Groups>();
     runtime.add<Routes>(true);
+    runtime.add<Vips>();
     Random& random = world.random();
     const auto tap = runtime.tap("GROUP", [&](const RowEvent&) {
       if (random.chance(0.002)) world.clock().advance(Duration{1ms} * random.between(1, 9));
@@ -250,11 +283,18 @@ class ReplayTest : public testing::Test {
     bursts += runtime.scheduler().stats().timer_bursts;
     for (TimerSource& other : others) runtime.scheduler().remove(other);
   }
+  static void write_vip(sim::SimStore& store, Random& random) {
+    const std::string key = std::to_string(random.below(4)) + ":" + std::to_string(random.below(6));
+    Change change = random.chance(0.4) ? Change::remove(key) : Change::set(key, {{"n", "1"}});
+    static_cast<void>(store.server().write(random.chance(0.5) ? "VIP" : "DRAIN", std::move(change)));
+  }
   static void operate(sim::SimStore& store, Random& random) {
     const auto write = [&](const char* table, Change change) { static_cast<void>(store.server().write(table, std::move(change))); };
     const std::string group = "g" + std::to_string(random.below(6));
     const std::string route = "r" + std::to_string(random.below(40));
-    switch (random.below(9)) {
+    switch (random.below(11)) {
+      case 9:
+      case 10: return write_vip(store, random);
       case 0: return write("GROUP", Change::set(group, {{"n", "1"}}));
       case 1: return write("GROUP", Change::set(group, {{"late", "1"}}));
       case 2: return write("GROUP", Change::remove(group));
@@ -312,6 +352,7 @@ class ReplayTest : public testing::Test {
     EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     runtime.add<Groups>();
     runtime.add<Routes>(patient);
+    runtime.add<Vips>();
     records_told = (*opened)->records();
     return (*opened)->run(runtime, on_records);
   }
@@ -400,6 +441,7 @@ TEST_F(ReplayTest, OneOfSeveralRunsInAFileIsChosen) {
     EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     runtime.add<Groups>();
     runtime.add<Routes>(true);
+    runtime.add<Vips>();
     const ReplayReport report = (*opened)->run(runtime);
     EXPECT_TRUE(report.same) << "run " << run << ", record " << report.record << ": expected " << report.expected << ", came "
                              << report.came;
@@ -617,6 +659,7 @@ TEST_F(ReplayTest, RecordsThatAreMissingEndItAndAreNamed) {
     EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     runtime.add<Groups>();
     runtime.add<Routes>(true);
+    runtime.add<Vips>();
     return (*opened)->run(runtime);
   }();
   EXPECT_FALSE(report.same);

@@ -60,7 +60,8 @@ class ReplayStore::ReplaySubscription final : public Subscription {
   }
   bool empty() const override { return !ready_ && !has_rows_at_once(); }
   void requeue(std::string_view) override { store_.seams_.take_effect(table_); }
-  bool caught_up() const override { return true; }
+  /// For a consumer that handles no row before it has all: true if the record shows after a take that it does more than to end its turn.
+  bool caught_up() const override { return store_.seams_.kind() != Kind::TurnEnds && store_.seams_.kind() != Kind::Took; }
   std::size_t depth() const override { return ready_ ? 1 : 0; }
   Gap take_gap() override { return is_next(Kind::Gap) ? Gap::Possible : Gap::None; }
 

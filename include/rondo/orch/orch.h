@@ -34,6 +34,7 @@
 namespace rondo {
 
 class Consumer;
+class Objects;
 class Runtime;
 
 /// How an Orch consumes a table.
@@ -67,6 +68,18 @@ struct ConsumeOptions {
   /// a Delete that is queued or waits for facts, and with whole rows also for one behind a change in flight. A Delete that waits for a time
   /// stays, because part of it may be done. For handlers that take a Set's fields as the whole (sonic-swss: "a SET removes a stuck DEL").
   bool set_replaces_delete = false;
+  /// The Orch may list the rows of the table: Orch::rows(). It gets no row before all those are listed that the table had when the Orch was
+  /// made (unless they are more than rows_max). Needs Rows::Whole and standing_rows (assert). Costs some 80 bytes a row; the record itself
+  /// is shared with the embedded store, and a copy with another one.
+  bool keeps_rows = false;
+};
+
+/// A row of a table, for the function that reconciles its object: Orch::consume_into().
+struct TableRow {
+  std::string_view table;
+  Record record;
+  std::string_view key() const noexcept { return record.key(); }
+  Fields fields() const noexcept { return record.fields(); }
 };
 
 /// How an Orch listens to events.
@@ -115,6 +128,8 @@ class Orch {
   using RemoveHandler = std::function<Outcome(std::string_view key)>;
   using BatchHandler = std::function<void(Batch& batch)>;
   using EventHandler = std::function<void(const Change& event)>;
+  using ObjectOf = std::function<std::string(std::string_view key)>;
+  using Reconcile = std::function<Outcome(std::string_view object, std::span<const TableRow> rows)>;
 
   /// Handles the changes of a table one by one. Declares the table if it is unknown. Refused (see above): what the store refuses, a table
   /// of another kind, and a table that an Orch of this runtime already consumes.
@@ -133,6 +148,27 @@ class Orch {
   }
   /// Handles up to a budget of changes in one call; each change has its own outcome.
   Consumer& consume_batches(std::string_view table, BatchHandler apply, ConsumeOptions options = {});
+  /// Handles objects that consist of rows: of one table, such as "vip1:backend3" of "vip1", or of several. 'object_of' returns the name of
+  /// a row's object; it depends on the key alone, and must not throw. A row that changes makes its object dirty. 'reconcile' is called once
+  /// in a turn for a dirty object, with all rows that it has now, also the unchanged ones: tables in the order of 'tables', rows in the
+  /// order of their keys. Deleted rows are absent, and there may be none left. It compares the rows with what it has made of the object.
+  ///
+  /// The outcome is that of the object: it settles the changes of all its rows, also those that wait because of an earlier outcome. So no
+  /// row waits for what its object needs no more, and `rondo why` of each changed row shows what the object waits for. A rejected row stays
+  /// among the rows of its object, and any other outcome of the object ends the rejection. While the object has rows, a Delete is done when
+  /// the object is rejected. done_while() needs a row. What 'reconcile' throws rejects the changes, and after std::bad_alloc delays them.
+  /// With staged() the object is reconciled again after its outcome if it changed meanwhile; current_ticket() and stage_on() are for the
+  /// object.
+  ///
+  /// No object is reconciled before all rows are known that the tables had when the Orch was made: see keeps_rows, which this implies, as
+  /// well as set_replaces_delete. 'options' are those of each table. A call counts as one item of its turn, and a turn takes batch_max
+  /// changes at a time. Refused as for consume(). O(rows of the object) for a call.
+  std::vector<ConsumerHandle> consume_into(const std::vector<std::string_view>& tables, ObjectOf object_of, Reconcile reconcile,
+                                           ConsumeOptions options = {});
+  /// The rows of a table whose keys begin with 'prefix', in the order of their keys: as taken from the table, also while their change is
+  /// not handled, waits or was rejected. Needs ConsumeOptions::keeps_rows (assert). O(log rows + result); after consume_into() O(all its
+  /// rows).
+  std::vector<Record> rows(ConsumerHandle consumer, std::string_view prefix = {}) const;
   /// Listens to a Channel or a Queue. Events are handled once, in order, and have no outcome. If the handler throws, the event is lost and
   /// reported to Runtime::on_reject.
   void listen(std::string_view channel, EventHandler handler, ListenOptions options = {});
@@ -149,8 +185,8 @@ class Orch {
   /// Calls 'holds' of the provider. False if the kind has no provider.
   bool holds(const Fact& fact) const;
   /// True if a change is parked under this fact. A change that waits for several facts is parked only under the first of them that did not
-  /// hold. A change whose wait has ended is not counted, even if it was not handled yet: after announce() the result is false until a
-  /// handler waits again.
+  /// hold; one that waits for any of several is parked under each. A change whose wait has ended is not counted, even if it was not handled
+  /// yet: after announce() the result is false until a handler waits again.
   bool is_awaited(const Fact& fact) const;
   /// Calls 'handler' in a turn of this Orch when facts of 'kind' are announced or withdrawn. Events of one fact merge while they wait, but
   /// an end is never lost: a fact that was withdrawn and announced again is reported as both. What the handler throws is reported to
@@ -225,7 +261,7 @@ class Orch {
   void settle_with(const Ticket& ticket, const std::function<Outcome()>& outcome_of);
   std::vector<std::string> providers_of(std::string_view table, std::span<const FactKind> kinds);
   Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
-                         const ConsumeOptions& options);
+                         const ConsumeOptions& options, std::shared_ptr<Objects> objects = nullptr);
   std::unique_ptr<Subscription> open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority);
   void refuse(const Status& why);
   std::string called(std::string_view function, std::string_view what) const;
