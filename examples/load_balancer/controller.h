@@ -10,8 +10,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,16 +20,9 @@
 
 namespace balancer {
 
-inline constexpr rondo::FactKind kBackend{"backend"};  // Usable, by name.
-inline constexpr rondo::FactKind kPool{"pool"};        // Ready, by name; ends and begins again when its members change.
-
 /// InvalidArgument for text that is not like "10.0.0.1:80": digits, dots, a colon, a port. The device uses it as a file name.
 rondo::Status check_address(std::string_view text);
 
-/// InvalidArgument for an empty text, and one with blanks, commas or colons.
-rondo::Status check_name(std::string_view text);
-
-// region: operation
 /// One call of the device: sets the members of the service; without members it removes the service.
 struct Request {
   std::string service;
@@ -41,94 +32,18 @@ struct Request {
 using Device = rondo::Executor<Request>;
 inline constexpr std::size_t kRemovals = 0;  // The lanes: a removal overtakes additions.
 inline constexpr std::size_t kAdditions = 1;
-rondo::ExecutorOptions device_options();
-rondo::OperationCodec<Request> request_codec();
-// endregion
+inline const rondo::ExecutorOptions kDeviceOptions{
+    .name = "device", .target = "the load balancer", .lanes = {4, 1}, .operations_max = 1024, .batch_max = 32};
 
 /// True if the server at 'address' answers. May block for a second; called on a thread of a pool.
 using HealthCheck = std::function<bool(const std::string& address)>;
 
-class Backends final : public rondo::Orch {
- public:
-  Backends(rondo::Runtime& runtime, HealthCheck check, rondo::Duration period);
-  /// The row that makes a backend usable, and the reason why it is not usable now.
-  rondo::FactOrigin origin(std::string_view name) const;
-  /// The address of a usable backend.
-  const std::string& address(std::string_view name) const { return backends_.find(name)->second.address; }
-
- private:
-  struct Backend {
-    std::string address;     // Empty: it has no row.
-    bool is_healthy = true;  // True until a check has failed, so that a restart takes no backend out of service.
-    bool is_drained = false;
-    bool is_usable() const { return !address.empty() && is_healthy && !is_drained; }
-  };
-  rondo::Outcome set(std::string_view name, const rondo::Fields& fields);
-  rondo::Outcome remove(std::string_view name);
-  rondo::Outcome drain(std::string_view name, const rondo::Fields& fields);
-  rondo::Outcome undrain(std::string_view name);
-  void change(std::string_view name, const std::function<void(Backend&)>& how);
-  void check_all();
-
-  std::map<std::string, Backend, std::less<>> backends_;
-  HealthCheck check_;
-  bool is_checking_ = false;
-};
-
-class Pools final : public rondo::Orch {
- public:
-  Pools(rondo::Runtime& runtime, const Backends& backends);
-  /// The addresses of the usable backends. Empty while the pool is not ready.
-  std::vector<std::string> members(std::string_view name) const;
-
- private:
-  struct Pool {
-    std::vector<std::string> backends;
-    std::vector<std::string> members;
-  };
-  rondo::Outcome set(std::string_view name, const rondo::Fields& fields);
-  rondo::Outcome remove(std::string_view name);
-  void update(const std::string& name, Pool& pool);
-
-  const Backends& backends_;
-  std::map<std::string, Pool, std::less<>> pools_;
-};
-
-class Services final : public rondo::Orch {
- public:
-  Services(rondo::Runtime& runtime, const Pools& pools, Device& device);
-
- private:
-  rondo::Outcome set(std::string_view service, const rondo::Fields& fields);
-  rondo::Outcome remove(std::string_view service);
-  rondo::Outcome program(std::string_view service, std::vector<std::string> members, const rondo::Outcome& success);
-
-  const Pools& pools_;
-  Device& device_;
-};
-
-// region: messages
+/// A message to the Drainer.
 struct Drain {
   std::string backend;
-  rondo::Duration time{0};  // 0: until Undrain.
+  bool is_drained = true;   // False: back into service.
+  rondo::Duration time{0};  // How long it is drained; 0: until the next message.
   std::function<void(const rondo::Status&)> answer = {};
-};
-struct Undrain {
-  std::string backend;
-  std::function<void(const rondo::Status&)> answer = {};
-};
-// endregion
-
-/// Takes backends out of service and puts them back. It writes its decisions to the table DRAIN, so that they survive the process.
-class Drainer final : public rondo::Agent {
- public:
-  Drainer(rondo::AgentGroup& group, rondo::Runtime& runtime);
-
- private:
-  void drain(const Drain& message);
-  void undrain(const Undrain& message);
-  rondo::Runtime& runtime_;
-  std::map<std::string, rondo::TimedMessage> ends_;  // The ends of drains with a time.
 };
 
 /// Adds the whole controller to a runtime, for main() and the simulation. The device must outlive the turns of the runtime. Returns the

@@ -106,29 +106,24 @@ bool answers(const std::string& address) {
 // region: commands
 /// `rondo call drain backend=b1 minutes=10`: the registry checks the arguments, the Drainer gets a message and answers.
 Status add_commands(CommandRegistry& registry, const Address& drainer) {
-  const auto answer = [](const Reply& caller) {
-    return [caller](const Status& status) {
-      Reply reply = caller;
-      status.ok() ? reply.finish() : reply.fail(status);
+  const auto send = [drainer](balancer::Drain message, Reply reply) {
+    message.answer = [caller = reply](const Status& status) {
+      Reply last = caller;
+      status.ok() ? last.finish() : last.fail(status);
     };
+    if (const Status sent = drainer.post(std::move(message)); !sent.ok()) reply.fail(sent);
   };
-  Status added = registry.add({"drain",
-                               "Take a backend out of service",
-                               {{.name = "backend", .help = "Name of the backend"},
-                                {.name = "minutes", .kind = ArgumentKind::Integer, .required = false, .help = "Back after so long"}}},
-                              [drainer, answer](const Arguments& arguments, Reply reply) {
-                                const auto minutes = std::chrono::minutes{arguments.integer("minutes", 0)};
-                                if (minutes < 0min || minutes > 24h)
-                                  return reply.fail({StatusCode::InvalidArgument, "minutes is from 0 to 1440"});
-                                const Status sent = drainer.post(balancer::Drain{arguments.text("backend"), minutes, answer(reply)});
-                                if (!sent.ok()) reply.fail(sent);
-                              });
+  const ArgumentSpec backend{.name = "backend", .help = "Name of the backend"};
+  const ArgumentSpec time{.name = "minutes", .kind = ArgumentKind::Integer, .required = false, .help = "Back after so long"};
+  Status added = registry.add({"drain", "Take a backend out of service", {backend, time}}, [send](const Arguments& arguments, Reply reply) {
+    const auto minutes = std::chrono::minutes{arguments.integer("minutes", 0)};
+    if (minutes < 0min || minutes > 24h) return reply.fail({StatusCode::InvalidArgument, "minutes is from 0 to 1440"});
+    send({.backend = arguments.text("backend"), .time = minutes}, reply);
+  });
   if (!added.ok()) return added;
-  return registry.add({"undrain", "Put a backend back into service", {{.name = "backend", .help = "Name of the backend"}}},
-                      [drainer, answer](const Arguments& arguments, Reply reply) {
-                        const Status sent = drainer.post(balancer::Undrain{arguments.text("backend"), answer(reply)});
-                        if (!sent.ok()) reply.fail(sent);
-                      });
+  return registry.add({"undrain", "Put a backend back into service", {backend}}, [send](const Arguments& arguments, Reply reply) {
+    send({.backend = arguments.text("backend"), .is_drained = false}, reply);
+  });
 }
 // endregion
 
@@ -140,7 +135,7 @@ Status serve(const Options& options) {
   const auto program = [&options](std::span<balancer::Request> requests) {
     for (balancer::Request& request : requests) request.status = apply(options.device, request);
   };
-  balancer::Device device(runtime.scheduler(), program, balancer::device_options(), balancer::request_codec());
+  balancer::Device device(runtime.scheduler(), program, balancer::kDeviceOptions);
   const Result<Address> drainer = balancer::add_controller(runtime, device, answers, 2s);
   if (!drainer) return drainer.error();
 

@@ -104,8 +104,7 @@ class Life {
     // Tables in memory end with the process; main() clears the device then, too.
     if (store_ == sim::StoreKind::Embedded) outside_.services.clear();
     auto device = std::make_shared<balancer::Device>(
-        runtime.scheduler(), [this](std::span<balancer::Request> requests) { outside_.apply(requests); }, balancer::device_options(),
-        balancer::request_codec());
+        runtime.scheduler(), [this](std::span<balancer::Request> requests) { outside_.apply(requests); }, balancer::kDeviceOptions);
     const auto check = [this](const std::string& address) { return !outside_.down.contains(address); };
     if (!balancer::add_controller(runtime, *device, check, kPeriod)) std::abort();
     return device;
