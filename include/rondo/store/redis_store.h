@@ -4,6 +4,7 @@
 // ones (ADR 0008), so a lost answer or a killed process loses nothing.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,15 +41,9 @@ struct RedisLease {
 };
 /// "off", "asking", "held", "standby", "lost" or "refused". Static storage.
 inline std::string_view to_string(RedisLease::State state) noexcept {
-  switch (state) {
-    case RedisLease::State::Off: return "off";
-    case RedisLease::State::Asking: return "asking";
-    case RedisLease::State::Held: return "held";
-    case RedisLease::State::Standby: return "standby";
-    case RedisLease::State::Lost: return "lost";
-    case RedisLease::State::Refused: return "refused";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 6> kNames{"off", "asking", "held", "standby", "lost", "refused"};
+  const auto index = static_cast<std::size_t>(state);
+  return index < kNames.size() ? kNames[index] : "unknown";
 }
 
 struct RedisStoreOptions {

@@ -18,6 +18,7 @@
 // Threads: the scheduler's. libzmq moves the bytes on one thread of its own, which runs no code of ours.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -71,17 +72,10 @@ enum class ZmqFault : std::uint8_t {
 inline constexpr std::size_t kZmqFaults = 8;
 /// "malformed", "too-long", "unknown-table", "bad-entry", "refused-key", "handshake", "too-many-peers", "frame-memory". Static storage.
 inline std::string_view to_string(ZmqFault fault) noexcept {
-  switch (fault) {
-    case ZmqFault::Malformed: return "malformed";
-    case ZmqFault::TooLong: return "too-long";
-    case ZmqFault::UnknownTable: return "unknown-table";
-    case ZmqFault::BadEntry: return "bad-entry";
-    case ZmqFault::RefusedKey: return "refused-key";
-    case ZmqFault::Handshake: return "handshake";
-    case ZmqFault::TooManyPeers: return "too-many-peers";
-    case ZmqFault::FrameMemory: return "frame-memory";
-  }
-  return "?";
+  constexpr std::array<std::string_view, kZmqFaults> kNames{"malformed",   "too-long",  "unknown-table",  "bad-entry",
+                                                            "refused-key", "handshake", "too-many-peers", "frame-memory"};
+  const auto index = static_cast<std::size_t>(fault);
+  return index < kNames.size() ? kNames[index] : "?";
 }
 
 struct ZmqServerOptions {
