@@ -4,8 +4,8 @@
 #include <exception>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
+#include <vector>
 
 #include "orch/consumer.h"
 #include "orch/fact_observer.h"
@@ -24,7 +24,8 @@ struct Orch::Impl {
   std::vector<std::unique_ptr<FactObserver>> observers;
   std::vector<std::unique_ptr<TimerSource>> timers;
   std::vector<FactKind> provided;
-  std::map<const void*, std::set<Consumer*>> held_for;   // By target of stage_on(): the consumers that wait for its room.
+  // By target of stage_on(): the consumers that wait for its room, in the order in which they began to, as in a replay.
+  std::map<const void*, std::vector<Consumer*>> held_for;
   std::shared_ptr<void> life = std::make_shared<int>();  // Destroyed with the Orch; weak references detect that.
 };
 
@@ -332,7 +333,8 @@ std::weak_ptr<void> Orch::life() const { return impl_->life; }
 bool Orch::begins_to_stage_on(const void* target) { return impl_->held_for.try_emplace(target).second; }
 
 void Orch::hold_for(const void* target, const Ticket& ticket) {
-  impl_->held_for[target].insert(ticket.consumer);
+  std::vector<Consumer*>& held = impl_->held_for[target];
+  if (std::ranges::find(held, ticket.consumer) == held.end()) held.push_back(ticket.consumer);
   ticket.consumer->hold();
 }
 

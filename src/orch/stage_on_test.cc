@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <stdexcept>
@@ -25,7 +26,7 @@ struct Call {
 
 class StageOn : public testing::Test {
  protected:
-  StageOn() {
+  explicit StageOn(StrictPriority policy = {}) : fixture(policy) {
     orch.consume(
         "T",
         [this](std::string_view key, const Fields&) {
@@ -86,6 +87,38 @@ TEST_F(StageOn, AFullTargetHoldsTheConsumerUntilItHasRoom) {
   fixture.run();
   EXPECT_THAT(applied, testing::SizeIs(9));
   EXPECT_THAT(most, testing::Each(testing::Le(2U)));
+  EXPECT_GT(device.stats().full, 0U);
+}
+
+class StageOnByArrival : public StageOn {
+ protected:
+  StageOnByArrival() : StageOn({.tie = Tie::Arrival}) {}
+};
+
+/// They were released in the order of their addresses, so that a replay differed, and a simulation from one seed did.
+TEST_F(StageOnByArrival, HeldTablesGoOnInTheOrderInWhichTheyWereHeld) {
+  auto& urgent = fixture.runtime.add<OpenOrch>("urgent", Priority::p5);  // Before the executor.
+  std::vector<std::string> tables;
+  for (int i = 0; i < 16; ++i) {
+    tables.push_back("T" + std::to_string(100 + i));
+    urgent.consume(
+        tables.back(), [&](std::string_view key, const Fields&) { return urgent.stage_on(device, 0, Call{std::string{key}}, outcome_of); },
+        [](std::string_view) { return Outcome::done(); });
+  }
+  for (const char* const value : {"1", "2"}) {
+    std::ranges::reverse(tables);
+    applied.clear();
+    std::vector<std::string> expected;
+    for (const char* const row : {"a", "b"}) {
+      for (const std::string& table : tables) {
+        fixture.set(table, table + row, {{"f", value}});
+        expected.push_back(table + row);
+      }
+    }
+    std::rotate(expected.begin() + 1, expected.begin() + 16, expected.begin() + 17);  // There is room for both rows of the first table.
+    fixture.run();
+    EXPECT_THAT(applied, testing::ElementsAreArray(expected));
+  }
   EXPECT_GT(device.stats().full, 0U);
 }
 
