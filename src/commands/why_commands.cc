@@ -101,6 +101,9 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
         link.plane = known.plane;
         link.state = known.state;
         link.note += known.note;
+        link.facts = known.facts;
+        link.missing = known.missing;
+        link.provider = known.provider;
         return;
       }
       if (!known.plane_error.empty()) {

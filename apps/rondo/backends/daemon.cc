@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -14,12 +16,17 @@
 #include "backends/socket_path.h"
 #include "commands/load.h"
 #include "rondo/admin/limits.h"
+#include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
+
+/// How long an export waits for consumers, and how often it looks.
+constexpr Duration kExportWait = 2s;
+constexpr Duration kExportLook = 20ms;
 
 /// Joins the parts of a large row ([number of the field, name, part of its value], docs/guide/admin-protocol.md).
 Result<json::object> whole_row(Result<json::object> answer) {
@@ -86,6 +93,8 @@ class DaemonBackend final : public Backend {
   Result<json::object> export_rows(const json::object& arguments, const OnRow& on_row) {
     const Result<std::vector<std::string>> tables = tables_to_export(arguments);
     if (!tables) return failure(tables.error());
+    const Result<std::string> left = await_taken(*tables);
+    if (!left) return failure(left.error());
     for (const std::string& table : *tables) {
       std::vector<std::string> large;
       const auto tell = [&](const json::value& row) {
@@ -103,7 +112,33 @@ class DaemonBackend final : public Backend {
         if (!row && row.error().code() != StatusCode::NotFound) return failure(row.error());  // NotFound: the row was deleted meanwhile.
       }
     }
-    return json::object{};
+    if (left->empty()) return json::object{};
+    return failure(StatusCode::FailedPrecondition, *left + " wait for their consumer, and the export has them as they were before");
+  }
+
+  /// `show` has what consumers have taken. Waits until they have taken what was accepted before the call, for at most kExportWait. Returns
+  /// the first table with changes that are not taken then, as text; empty: there is none.
+  Result<std::string> await_taken(const std::vector<std::string>& tables) {
+    const SystemClock clock;
+    const Instant deadline = clock.now() + kExportWait;
+    std::set<std::string, std::less<>> open{tables.begin(), tables.end()};
+    for (;;) {
+      std::string left;
+      std::set<std::string, std::less<>> untaken;
+      const auto look = [&](const json::value& row) {
+        const json::value* const staged = row.as_object().if_contains("staged");
+        const std::int64_t keys = staged == nullptr ? 0 : staged->to_number<std::int64_t>();
+        const std::string table{row.at("table").as_string()};
+        if (keys == 0 || !open.contains(table)) return;
+        untaken.insert(table);
+        if (left.empty()) left = std::to_string(keys) + " changed keys of " + table;
+      };
+      const Result<json::object> answer = client_->call("tables", {}, look, limits::kAdminAnswerBytes);
+      if (!answer) return failure(answer.error());
+      open = std::move(untaken);
+      if (open.empty() || clock.now() >= deadline) return left;
+      std::this_thread::sleep_for(kExportLook);
+    }
   }
 
   static json::object entry_of(const std::string& table, const json::object& row) {

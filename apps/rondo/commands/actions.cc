@@ -78,9 +78,10 @@ int print_export(Backend& backend, const Options& options, const json::object& a
   std::uint64_t rows = 0;
   const Result<json::object> result =
       backend.call("export", arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "[\n" : ",\n") + json_text(row)); });
-  if (!result) return report(options, result.error());
-  print(rows == 0 ? "[]\n" : "\n]\n");
-  return finish_output();
+  const bool is_whole = result || result.error().code() == StatusCode::FailedPrecondition;  // Otherwise it is cut off.
+  if (is_whole) print(rows == 0 ? "[]\n" : "\n]\n");
+  const int code = finish_output();
+  return result ? code : report(options, result.error());
 }
 
 /// Reports that a call failed. If a write has no answer, health has the reason: the daemon answers a write when the store has it.

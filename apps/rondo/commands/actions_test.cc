@@ -356,6 +356,31 @@ TEST_F(Program, LoadSaysThatRowsAreWrittenAndWithWaitWhatBecameOfThem) {
   EXPECT_EQ(told.at("became").at("states").at("rejected").as_int64(), 1);
 }
 
+/// Rows that were accepted and that no consumer had taken were missing in an export, and "deleted" for `load --wait`.
+TEST_F(Program, RowsThatTheirConsumerHasNotTakenAreNoRowsThatAreNotThere) {
+  int staged = 1;
+  add("tables", {}, [&staged](const Arguments&, Reply reply) {
+    reply.expect_rows();
+    reply.row(json::object{{"table", "T"}, {"kind", "staged"}, {"rows", 0}, {"staged", staged}, {"pending", 0}});
+    reply.finish();
+  });
+  add("show", {{.name = "table", .kind = ArgumentKind::Text, .required = true, .help = ""}}, [](const Arguments&, Reply reply) {
+    reply.expect_rows();
+    reply.finish();
+  });
+  open();
+  const Outcome partial = rondo("export 2>&1");
+  EXPECT_EQ(partial.code, 75);
+  EXPECT_THAT(partial.out, HasSubstr("1 changed keys of T wait for their consumer"));
+  { std::ofstream(file()) << R"([{"T:absent": {"a": "b"}, "OP": "SET"}])"; }
+  const Outcome waits = rondo("load --wait=1 " + file() + " 2>&1");
+  EXPECT_EQ(waits.code, 75) << waits.out;
+  EXPECT_THAT(waits.out, HasSubstr("1 pending"));
+  staged = 0;
+  EXPECT_EQ(rondo("export 2>&1").code, 0);
+  EXPECT_THAT(rondo("load --wait=1 " + file() + " 2>&1").out, HasSubstr("1 deleted"));
+}
+
 TEST_F(Program, ADumpKeepsTheLimitOfRowsAndSaysHowManyItLeftOut) {
   const auto rows_of = [](std::size_t count) {
     return [count](const Arguments&, Reply reply) {

@@ -28,11 +28,17 @@ std::string text_of(const json::object& row, std::string_view name) {
 }
 
 /// Returns the number of changes queued or under way in all tables: a row of one can wait for a row of another that is under way.
-Result<std::int64_t> pending_changes(Backend& backend) {
+/// 'untaken' gets the tables with changes that their consumer has not taken.
+Result<std::int64_t> pending_changes(Backend& backend, std::set<std::string>& untaken) {
   std::int64_t pending = 0;
-  const auto add = [&pending](const json::value& row) {
+  untaken.clear();
+  const auto add = [&](const json::value& row) {
     const json::value* const count = row.as_object().if_contains("pending");  // A table without a consumer has no such member.
-    if (count != nullptr) pending += count->to_number<std::int64_t>();
+    if (count == nullptr) return;
+    const json::value* const staged = row.as_object().if_contains("staged");
+    const std::int64_t waiting = staged == nullptr ? 0 : staged->to_number<std::int64_t>();
+    if (waiting != 0) untaken.insert(unescape_text(text_of(row.as_object(), "table")));
+    pending += count->to_number<std::int64_t>() + waiting;
   };
   const Result<json::object> answer = backend.call("tables", {}, add);
   if (!answer) return failure(answer.error());
@@ -59,16 +65,17 @@ void add_row(RowEnds& ends, const std::string& table, const std::string& key, co
   ends.reasons.push_back(escape_text(table + " " + key) + " is " + word + (note.empty() ? "" : ": " + visible_text(note)));
 }
 
-Status read_one(Backend& backend, RowEnds& ends, const std::string& table, const std::string& key) {
+Status read_one(Backend& backend, RowEnds& ends, const std::string& table, const std::string& key, std::string_view absent) {
   const Result<json::object> row = backend.call("get", {{"table", escape_text(table)}, {"key", escape_text(key)}}, {});
   if (row) add_row(ends, table, key, *row);
   if (row) return {};
   if (row.error().code() != StatusCode::NotFound) return row.error();
-  ++ends.counts["deleted"];
+  ++ends.counts[std::string{absent}];
   return {};
 }
 
-Status read_table(Backend& backend, RowEnds& ends, const std::string& table, std::set<std::string>& keys) {
+/// 'absent' is the word for a row that the table does not have.
+Status read_table(Backend& backend, RowEnds& ends, const std::string& table, std::set<std::string>& keys, std::string_view absent) {
   if (keys.size() > kReadOneByOne) {
     const auto take = [&](const json::value& row) {
       const auto found = keys.find(unescape_text(std::string{row.at("key").as_string()}));
@@ -78,11 +85,11 @@ Status read_table(Backend& backend, RowEnds& ends, const std::string& table, std
     };
     const Result<json::object> answer = backend.call("show", {{"table", escape_text(table)}}, take);
     if (!answer) return answer.error();
-    ends.counts["deleted"] += keys.size();
+    ends.counts[std::string{absent}] += keys.size();
     return {};
   }
   for (const std::string& key : keys) {
-    if (Status read = read_one(backend, ends, table, key); !read.ok()) return read;
+    if (Status read = read_one(backend, ends, table, key, absent); !read.ok()) return read;
   }
   return {};
 }
@@ -120,8 +127,9 @@ json::object RowEnds::json() const {
 Result<RowEnds> wait_for_rows(Backend& backend, const RowNames& rows, Duration most) {
   const SystemClock clock;
   const Instant deadline = clock.now() + most;
+  std::set<std::string> untaken;
   for (;;) {
-    const Result<std::int64_t> pending = pending_changes(backend);
+    const Result<std::int64_t> pending = pending_changes(backend, untaken);
     if (!pending) return failure(pending.error());
     const Instant now = clock.now();
     if (*pending == 0 || now >= deadline) break;
@@ -131,7 +139,9 @@ Result<RowEnds> wait_for_rows(Backend& backend, const RowNames& rows, Duration m
   std::map<std::string, std::set<std::string>> by_table;
   for (const auto& [table, key] : rows) by_table[table].insert(key);
   for (auto& [table, keys] : by_table) {
-    if (Status read = read_table(backend, ends, table, keys); !read.ok())
+    // A row that its consumer has not taken is not shown, and need not be deleted.
+    const std::string_view absent = untaken.contains(table) ? "pending" : "deleted";
+    if (Status read = read_table(backend, ends, table, keys, absent); !read.ok())
       return failure(read.with_context("reading what became of the rows"));
   }
   return ends;
