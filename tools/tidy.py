@@ -37,6 +37,7 @@ THREAD_FILES = {
     "src/store/durable/log_writer.h": "the same",
     "src/replay/read_ahead.cc": "the thread that reads ahead of a replay",
     "src/replay/read_ahead.h": "the same",
+    "src/http/http_thread.cc": "the HTTP thread",
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
 }
 

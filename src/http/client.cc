@@ -1,0 +1,517 @@
+#include "http/client.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/thrown.h"
+#include "http/limits.h"
+
+namespace rondo::http {
+
+namespace {
+
+/// How long an unused connection is kept. Shorter than the 90 s after which executors of other projects close it.
+constexpr long kKeptSeconds = 60;
+/// Header fields that libcurl or this client sets.
+constexpr std::array kOwnFields{"Content-Length", "Transfer-Encoding", "Expect", "Connection", "Host"};
+
+struct FreeUrl {
+  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
+};
+struct FreeEasy {
+  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+struct FreeList {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+
+std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, flags) != CURLUE_OK || text == nullptr) return {};
+  std::string copy{text};
+  curl_free(text);
+  return copy;
+}
+
+Status check_headers(const std::vector<Field>& headers) {
+  for (const Field& field : headers) {
+    if (!is_field(field.name, field.value)) return {StatusCode::InvalidArgument, "the header field '" + field.name + "' is malformed"};
+    for (const char* const own : kOwnFields) {
+      if (equals_without_case(field.name, own)) {
+        return {StatusCode::InvalidArgument, "the header field '" + field.name + "' belongs to the client"};
+      }
+    }
+  }
+  return {};
+}
+
+/// An IPv4 address within IPv6 is the IPv4 address, because the kernel connects to that.
+Result<IpAddress> address_of(const sockaddr& address) {
+  if (address.sa_family == AF_INET) return IpAddress::v4(ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr));
+  if (address.sa_family != AF_INET6) return failure(StatusCode::PermissionDenied, "the address is not one of IP");
+  std::array<std::uint8_t, 16> bytes{};
+  std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, bytes.size());
+  if (!IN6_IS_ADDR_V4MAPPED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr)) return IpAddress::v6(bytes);
+  std::uint32_t v4 = 0;
+  for (std::size_t i = 12; i < bytes.size(); ++i) v4 = v4 << 8 | bytes[i];
+  return IpAddress::v4(v4);
+}
+
+long milliseconds(Duration time) {
+  return std::max<long>(1, static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count()));
+}
+
+}  // namespace
+
+struct Client::Host {
+  Host(std::string its_name, const ClientOptions& options) : name(std::move(its_name)), breaker(options.failures, options.break_time) {}
+
+  const std::string name;
+  Breaker breaker;
+  std::deque<Call*> waiting;
+  std::size_t under_way = 0;
+  bool is_startable = false;  // In startable_.
+};
+
+/// Its timer is armed while it waits. Afterwards libcurl has the deadline.
+struct Client::Call final : TimerNode {
+  Call(Client& its_client, Host& its_host, ClientRequest its_request, CallDone its_done)
+      : client(its_client), host(its_host), request(std::move(its_request)), done(std::move(its_done)) {}
+  ~Call() override { client.scheduler_.timers().cancel(*this); }
+  void on_due() override {
+    is_late = client.has_late_ = true;
+    client.wake();
+  }
+
+  Client& client;
+  Host& host;
+  ClientRequest request;
+  CallDone done;
+  Instant deadline;
+  Instant started;
+  bool is_probe = false;
+  bool is_late = false;
+  std::unique_ptr<curl_slist, FreeList> headers;
+  std::unique_ptr<CURL, FreeEasy> easy;  // From the start on.
+  std::string body;                      // The body of the answer.
+  std::size_t header_bytes = 0;
+  bool is_too_long = false;
+  bool has_opened = false;     // A socket, to an address that is allowed.
+  std::string forbidden = {};  // The last address that is not allowed.
+  std::array<char, CURL_ERROR_SIZE> error{};
+};
+
+Client::Client(Scheduler& scheduler, ClientOptions options)
+    : Source("http client", options.priority), scheduler_(scheduler), options_(std::move(options)) {}
+
+Client::~Client() {
+  is_ending_ = true;
+  while (!ended_.empty()) deliver_one();
+  while (!calls_.empty()) {
+    end(*calls_.begin()->first, failure(StatusCode::Cancelled, "the HTTP client ends"));
+    deliver_one();
+  }
+  multi_.reset();
+  scheduler_.timers().cancel(*this);
+  scheduler_.reactor().unwatch_all(*this);
+}
+
+Result<std::unique_ptr<Client>> Client::open(Scheduler& scheduler, ClientOptions options) {
+  static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (global != CURLE_OK) return failure(StatusCode::Unavailable, std::string{"libcurl: "} + curl_easy_strerror(global));
+  std::unique_ptr<Client> client{new Client(scheduler, std::move(options))};
+  if (Status status = client->begin(); !status.ok()) return failure(std::move(status));
+  scheduler.add(*client);
+  return client;
+}
+
+Status Client::begin() {
+  multi_.reset(curl_multi_init());
+  if (!multi_) return Status::out_of_memory();
+  CURLM* const multi = multi_.get();
+  curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, &Client::socket_changed);
+  curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, &Client::timer_changed);
+  curl_multi_setopt(multi, CURLMOPT_TIMERDATA, this);
+  curl_multi_setopt(multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.calls));
+  return {};
+}
+
+ClientFigures Client::figures() const {
+  ClientFigures copy = counted_;
+  copy.under_way = under_way_;
+  copy.waiting = calls_.size() - under_way_;
+  return copy;
+}
+
+// --- requests
+
+/// "name:port" of the URL, or what is wrong with it.
+Result<std::string> Client::host_of(const ClientRequest& request) const {
+  const std::unique_ptr<CURLU, FreeUrl> url{curl_url()};
+  if (!url) return failure(Status::out_of_memory());
+  const auto wrong = [&](std::string_view why) {
+    return failure(StatusCode::InvalidArgument, "the URL '" + request.url.substr(0, 200) + "': " + std::string{why});
+  };
+  if (const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, request.url.c_str(), 0); code != CURLUE_OK) {
+    return wrong(curl_url_strerror(code));
+  }
+  if (request.url.find('\0') != std::string::npos) return wrong("it has a NUL");
+  const std::string scheme = part_of(url.get(), CURLUPART_SCHEME);
+  if (scheme != "http" && scheme != "https") return wrong("only http and https are supported");
+  if (!part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_PASSWORD).empty()) return wrong("it has a user name");
+  return part_of(url.get(), CURLUPART_HOST) + ":" + part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
+}
+
+Client::Host& Client::host(const std::string& name) {
+  if (const auto found = hosts_.find(name); found != hosts_.end()) return *found->second;
+  if (hosts_.size() >= options_.hosts) forget_hosts();
+  return *hosts_.emplace(name, std::make_unique<Host>(name, options_)).first->second;
+}
+
+void Client::forget_hosts() {
+  std::erase_if(hosts_, [](const auto& entry) { return entry.second->under_way == 0 && entry.second->waiting.empty(); });
+}
+
+Status Client::post(ClientRequest request, CallDone done) {
+  if (is_ending_) return {StatusCode::Cancelled, "the HTTP client ends"};
+  const Result<std::string> name = host_of(request);
+  if (!name) return name.error();
+  if (Status status = check_headers(request.headers); !status.ok()) return status;
+  if (calls_.size() + ended_.size() >= options_.calls + options_.queue) {
+    ++counted_.refused;
+    return {StatusCode::ResourceExhausted, "the queue of HTTP requests is full"};
+  }
+  const Instant now = scheduler_.clock().now();
+  Host& to = host(*name);
+  const Breaker::Admission admission = to.breaker.admit(now);
+  if (admission == Breaker::Admission::No) {
+    ++counted_.broken;
+    return {StatusCode::Unavailable, *name + " has failed several times and is left alone for a while"};
+  }
+  auto made = std::make_unique<Call>(*this, to, std::move(request), std::move(done));
+  Call& call = *made;
+  call.is_probe = admission == Breaker::Admission::Probe;
+  call.deadline = now + call.request.timeout;
+  scheduler_.timers().insert(call, call.deadline);
+  calls_.emplace(&call, std::move(made));
+  to.waiting.push_back(&call);
+  make_startable(to);
+  start_waiting();
+  return {};
+}
+
+void Client::make_startable(Host& host) {
+  if (host.is_startable || host.waiting.empty() || host.under_way >= options_.calls_per_host) return;
+  host.is_startable = true;
+  startable_.push_back(&host);
+}
+
+void Client::start_waiting() {
+  while (under_way_ < options_.calls && !startable_.empty()) {
+    Host& host = *startable_.front();
+    startable_.pop_front();
+    host.is_startable = false;
+    if (host.waiting.empty()) continue;  // They were late.
+    Call& call = *host.waiting.front();
+    host.waiting.pop_front();
+    start(call);
+    make_startable(host);
+  }
+}
+
+void Client::start(Call& call) {
+  scheduler_.timers().cancel(call);
+  call.started = scheduler_.clock().now();
+  ++under_way_;
+  ++call.host.under_way;
+  Status status = prepare(call);
+  if (status.ok()) {
+    if (const CURLMcode code = curl_multi_add_handle(multi_.get(), call.easy.get()); code != CURLM_OK) {
+      status = {StatusCode::Internal, std::string{"libcurl: "} + curl_multi_strerror(code)};
+    }
+  }
+  if (!status.ok()) end(call, failure(std::move(status)));
+}
+
+Status Client::prepare(Call& call) {
+  call.easy.reset(curl_easy_init());
+  CURL* const easy = call.easy.get();
+  if (easy == nullptr) return Status::out_of_memory();
+  bool has_type = false;
+  std::vector<std::string> lines;
+  for (const Field& field : call.request.headers) {
+    has_type = has_type || equals_without_case(field.name, "Content-Type");
+    lines.push_back(field.value.empty() ? field.name + ";" : field.name + ": " + field.value);  // A field without value, for libcurl.
+  }
+  lines.emplace_back("Expect:");  // A name and a colon remove what libcurl would send.
+  if (!has_type) lines.emplace_back("Content-Type:");
+  for (const std::string& line : lines) {
+    curl_slist* const longer = curl_slist_append(call.headers.get(), line.c_str());
+    if (longer == nullptr) return Status::out_of_memory();
+    static_cast<void>(call.headers.release());
+    call.headers.reset(longer);
+  }
+  curl_easy_setopt(easy, CURLOPT_URL, call.request.url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // Ending a call does not wait for its look-up of a name.
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call.headers.get());
+  curl_easy_setopt(easy, CURLOPT_POST, 1L);
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call.request.body.data());
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.request.body.size()));
+  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(call.deadline - call.started));
+  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(call.request.connect_timeout));
+  curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.request.answer_bytes));
+  curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, kKeptSeconds);
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call.request.fresh_connection ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call.error.data());
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, &call);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Client::open_socket);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, &call);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &Client::close_socket);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &Client::write_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &call);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, &Client::write_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &call);
+  return {};
+}
+
+// --- ends of requests
+
+void Client::take_ended() {
+  int left = 0;
+  while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    void* of_easy = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &of_easy);
+    Call& call = *static_cast<Call*>(of_easy);
+    end(call, result_of(call, message->data.result));
+  }
+}
+
+Result<ClientAnswer> Client::result_of(Call& call, CURLcode code) const {
+  const auto failed = [&](StatusCode status) {
+    return failure(status, call.host.name + ": " + (call.error[0] != '\0' ? call.error.data() : curl_easy_strerror(code)));
+  };
+  if (call.is_too_long || code == CURLE_FILESIZE_EXCEEDED) {
+    return failure(StatusCode::ResourceExhausted,
+                   call.host.name + ": the answer is longer than " + std::to_string(call.request.answer_bytes) + " bytes");
+  }
+  if (code != CURLE_OK && !call.has_opened && !call.forbidden.empty()) {
+    return failure(StatusCode::PermissionDenied, call.host.name + ": the address " + call.forbidden + " is in no allowed network");
+  }
+  switch (code) {
+    case CURLE_OK: break;
+    case CURLE_OPERATION_TIMEDOUT: return failed(StatusCode::DeadlineExceeded);
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL: return failed(StatusCode::InvalidArgument);
+    case CURLE_OUT_OF_MEMORY: return failed(StatusCode::ResourceExhausted);
+    default: return failed(StatusCode::Unavailable);
+  }
+  long status = 0;
+  curl_easy_getinfo(call.easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  return ClientAnswer{.status = static_cast<unsigned>(status), .body = std::move(call.body)};
+}
+
+/// Removes 'call', and leaves its answer for a later turn.
+void Client::end(Call& call, Result<ClientAnswer> answer) {
+  Host& host = call.host;
+  const bool was_started = call.started != Instant{};
+  if (was_started) {
+    if (call.easy) curl_multi_remove_handle(multi_.get(), call.easy.get());
+    --under_way_;
+    --host.under_way;
+  } else {
+    std::erase(host.waiting, &call);
+  }
+  if (answer) ++counted_.answered;
+  if (!answer) ++counted_.failed;
+  if (!answer && answer.error().code() == StatusCode::PermissionDenied) ++counted_.forbidden;
+  judge(call, answer);
+  ended_.push_back({std::move(call.done), std::move(answer)});
+  calls_.erase(&call);
+  make_startable(host);
+  if (!is_ending_) wake();
+}
+
+/// What the end of 'call' says about its host.
+void Client::judge(Call& call, const Result<ClientAnswer>& answer) {
+  Breaker& breaker = call.host.breaker;
+  const Instant now = scheduler_.clock().now();
+  const bool was_started = call.started != Instant{};
+  const StatusCode code = answer ? StatusCode::Ok : answer.error().code();
+  if (code == StatusCode::Ok || (code == StatusCode::ResourceExhausted && call.is_too_long)) return breaker.succeeded();
+  // A request that spent most of its time in the queue says nothing.
+  const bool was_slow = code == StatusCode::DeadlineExceeded && was_started && now - call.started >= call.request.timeout / 2;
+  if (!was_slow && (code != StatusCode::Unavailable || !was_started)) {
+    if (call.is_probe) breaker.abandoned();
+    return;
+  }
+  breaker.failed(now, call.is_probe);
+  if (breaker.is_open()) fail_waiting(call.host);
+}
+
+void Client::fail_waiting(Host& host) {
+  for (Call* const call : std::exchange(host.waiting, {})) {
+    ++counted_.broken;
+    end(*call, failure(StatusCode::Unavailable, host.name + " has failed several times and is left alone for a while"));
+  }
+}
+
+void Client::end_late() {
+  std::vector<Call*> late;
+  for (const auto& [call, owned] : calls_) {
+    if (call->is_late && call->started == Instant{}) late.push_back(call);
+  }
+  for (Call* const call : late) {
+    end(*call, failure(StatusCode::DeadlineExceeded, call->host.name + ": the time was over before the request could begin"));
+  }
+}
+
+std::uint32_t Client::deliver(std::uint32_t most) {
+  std::uint32_t delivered = 0;
+  for (; delivered < most && !ended_.empty(); ++delivered) deliver_one();
+  return delivered;
+}
+
+void Client::deliver_one() {
+  Ended ended = std::move(ended_.front());
+  ended_.pop_front();
+  const Status status = contained("the receiver of an HTTP answer", [&] {
+    ended.done(std::move(ended.answer));
+    return Status{};
+  });
+  if (!status.ok()) ++counted_.thrown;
+}
+
+// --- turns
+
+Result<Backlog> Client::collect() {
+  may_serve_ = true;
+  return Backlog::More;
+}
+
+void Client::on_due() {
+  is_due_ = true;
+  wake();
+}
+
+Turn Client::run(const Budget& budget) {
+  int running = 0;
+  if (std::exchange(is_due_, false)) curl_multi_socket_action(multi_.get(), CURL_SOCKET_TIMEOUT, 0, &running);
+  // The reactor reports a change of a socket once, so libcurl is called until no socket is ready.
+  while (may_serve_ && !time_is_up(budget)) may_serve_ = serve_sockets();
+  take_ended();
+  if (std::exchange(has_late_, false)) end_late();
+  start_waiting();
+  const std::uint32_t delivered = deliver(budget.items);
+  const bool has_more = may_serve_ || is_due_ || has_late_ || !ended_.empty();
+  return {.items = std::max(delivered, 1U), .backlog = has_more ? Backlog::More : Backlog::Empty};
+}
+
+/// Gives libcurl each socket that is ready. False if none was. O(sockets).
+bool Client::serve_sockets() {
+  ready_ = sockets_;
+  if (ready_.empty() || ::poll(ready_.data(), ready_.size(), 0) <= 0) return false;
+  for (const pollfd& socket : ready_) {
+    int events = 0;
+    if ((socket.revents & POLLIN) != 0) events |= CURL_CSELECT_IN;
+    if ((socket.revents & POLLOUT) != 0) events |= CURL_CSELECT_OUT;
+    if ((socket.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) events |= CURL_CSELECT_ERR;
+    int running = 0;
+    if (events != 0) curl_multi_socket_action(multi_.get(), socket.fd, events, &running);
+  }
+  return true;
+}
+
+// --- libcurl's callbacks
+
+int Client::socket_changed(CURL*, curl_socket_t socket, int what, void* client, void*) {
+  static_cast<Client*>(client)->watch(socket, what);
+  return 0;
+}
+
+void Client::watch(curl_socket_t socket, int what) {
+  const auto found = std::ranges::find(sockets_, socket, &pollfd::fd);
+  if (what != CURL_POLL_IN && what != CURL_POLL_OUT && what != CURL_POLL_INOUT) {
+    scheduler_.reactor().unwatch(socket);
+    if (found != sockets_.end()) sockets_.erase(found);
+    return;
+  }
+  const Interest interest = what == CURL_POLL_IN ? Interest::Read : what == CURL_POLL_OUT ? Interest::Write : Interest::ReadWrite;
+  const auto events = static_cast<short>((what != CURL_POLL_OUT ? POLLIN : 0) | (what != CURL_POLL_IN ? POLLOUT : 0));
+  // If the reactor refuses the socket, the request ends at its deadline.
+  if (found != sockets_.end()) {
+    found->events = events;
+    static_cast<void>(scheduler_.reactor().rewatch(socket, interest));
+  } else {
+    sockets_.push_back({.fd = socket, .events = events, .revents = 0});
+    static_cast<void>(scheduler_.reactor().watch(socket, interest, *this));
+  }
+}
+
+int Client::timer_changed(CURLM*, long wait_ms, void* client) {
+  Client& self = *static_cast<Client*>(client);
+  self.scheduler_.timers().cancel(self);
+  if (wait_ms == 0) self.on_due();
+  if (wait_ms > 0) self.scheduler_.timers().insert(self, self.scheduler_.clock().now() + std::chrono::milliseconds{wait_ms});
+  return 0;
+}
+
+bool Client::is_allowed(const sockaddr& address) const {
+  const Result<IpAddress> to = address_of(address);
+  if (!to) return false;
+  return options_.any_network || std::ranges::any_of(options_.networks, [&](const Prefix& network) { return network.contains(*to); });
+}
+
+curl_socket_t Client::open_socket(void* of_call, curlsocktype, curl_sockaddr* address) {
+  Call& call = *static_cast<Call*>(of_call);
+  if (!call.client.is_allowed(address->addr)) {
+    const Result<IpAddress> to = address_of(address->addr);
+    call.forbidden = to ? to->to_string() : "of another family";
+    return CURL_SOCKET_BAD;
+  }
+  const int fd = ::socket(address->family, address->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, address->protocol);
+  call.has_opened = call.has_opened || fd >= 0;
+  return fd;
+}
+
+int Client::close_socket(void* client, curl_socket_t socket) {
+  static_cast<Client*>(client)->watch(socket, CURL_POLL_REMOVE);
+  return ::close(socket);
+}
+
+std::size_t Client::write_body(char* bytes, std::size_t size, std::size_t count, void* of_call) {
+  Call& call = *static_cast<Call*>(of_call);
+  const std::size_t length = size * count;
+  call.is_too_long = length > call.request.answer_bytes - std::min(call.request.answer_bytes, call.body.size());
+  if (call.is_too_long) return 0;  // Ends the transfer.
+  try {
+    call.body.append(bytes, length);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  return length;
+}
+
+std::size_t Client::write_header(char*, std::size_t size, std::size_t count, void* of_call) {
+  Call& call = *static_cast<Call*>(of_call);
+  call.header_bytes += size * count;
+  call.is_too_long = call.header_bytes > limits::kHttpHeaderBytes;
+  return call.is_too_long ? 0 : size * count;
+}
+
+}  // namespace rondo::http

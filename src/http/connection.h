@@ -1,0 +1,107 @@
+// Connection: one client of the HTTP server as a source. It reads a request, gives it to the handler, sends the answer, and reads the next
+// request. A turn makes one step of each. It never destroys itself: it tells its host that it has closed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "http/answer.h"
+#include "http/request_parser.h"
+#include "http/server_options.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::http {
+
+/// What all connections of a server share. The server implements it.
+struct ConnectionHost {
+  ConnectionHost(ServerOptions given_options, Handler given_handler);
+  virtual ~ConnectionHost() = default;
+  ConnectionHost(const ConnectionHost&) = delete;
+  ConnectionHost& operator=(const ConnectionHost&) = delete;
+
+  /// Called once for a connection. The host destroys it in a later turn.
+  virtual void on_closed() noexcept = 0;
+
+  const ServerOptions options;
+  const Handler handler;
+  ServerFigures figures;
+  bool is_stopping = false;
+  std::vector<char> buffer;  // What one call reads; used by the connection that has the turn.
+};
+
+class Connection final : public Source, private TimerNode, private AnswerSink {
+ public:
+  Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host);
+  ~Connection() override;
+
+  /// Joins the scheduler and watches the descriptor.
+  Status start();
+  /// True if no request is under way and no byte of one was read.
+  bool is_idle() const noexcept;
+  bool is_closed() const noexcept { return !fd_; }
+  Instant since() const noexcept { return since_; }
+  /// Closes the descriptor; the handler's answer will be ignored.
+  void close() noexcept;
+  /// The server is stopping: no further request is read.
+  void finish() noexcept;
+
+  Result<Backlog> collect() override;
+  Turn run(const Budget& budget) override;
+  bool has_backlog() const override;
+
+ private:
+  enum class Phase : std::uint8_t { Reading, Handling, Writing, Lingering };
+
+  void step();
+  void read_some();
+  void feed(std::string_view bytes);
+  void note_progress(RequestParser::Progress before);
+  void handle();
+  void refuse(unsigned status, std::string_view why);
+  void begin_answer();
+  void write_some();
+  void end_answer();
+  void linger();
+  void time_out();
+  bool is_peer_gone() const noexcept;
+  void enter(Phase phase) noexcept;
+  void note_memory() noexcept;
+  Instant deadline() const noexcept;
+  void arm() noexcept;
+  void on_due() override;
+  void answered(Response response) noexcept override;
+  void dropped() noexcept override;
+
+  Scheduler& scheduler_;
+  UniqueFd fd_;
+  const std::string peer_;
+  ConnectionHost& host_;
+  RequestParser parser_;
+  std::string unread_;  // Bytes after the current request.
+  Phase phase_ = Phase::Reading;
+  // The descriptor is edge-triggered: a flag stays set until the kernel returns EAGAIN.
+  bool may_read_ = true;
+  bool may_write_ = true;
+  bool was_polled_ = false;   // The reactor has reported the descriptor since the last turn.
+  bool is_late_ = false;      // The timer has fired.
+  bool closes_ = false;       // After the current answer.
+  bool is_head_ = false;      // The current request is a HEAD.
+  bool was_dropped_ = false;  // The handler dropped its Answer.
+  Instant since_;             // Since when it is in its phase, or in the part of the request that it reads.
+  Instant last_written_;
+  std::shared_ptr<Answer::Slot> slot_;  // Shared with the Answer of the current request.
+  std::optional<Response> response_;
+  std::string head_;  // Head of the answer; response_ has its body.
+  std::size_t written_ = 0;
+  std::size_t held_ = 0;  // Its part of ServerFigures::memory.
+};
+
+}  // namespace rondo::http

@@ -1,0 +1,332 @@
+#include "http/http_thread.h"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <future>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <variant>
+
+#include "base/thrown.h"
+#include "rondo/base/assert.h"
+#include "rondo/base/thread_settings.h"
+#include "rondo/sched/mailbox.h"
+
+namespace rondo::http {
+
+namespace {
+
+constexpr std::size_t kThreadNameBytes = 15;  // Linux keeps this many.
+constexpr Priority kToHttp{16};               // Answers go before new requests.
+
+// What the home thread sends.
+struct ToCall {
+  std::uint64_t number = 0;
+  ClientRequest request;
+};
+struct ToAnswer {
+  std::uint64_t number = 0;
+  std::optional<Response> response;
+};
+struct ToStop {};
+using ToHttp = std::variant<std::function<void(HttpGate&)>, ToCall, ToAnswer, ToStop>;
+
+// What the HTTP thread sends.
+struct Forwarded {
+  std::uint64_t number = 0;
+  std::function<void(HomeAnswer)> at_home;
+};
+struct Called {
+  std::uint64_t number = 0;
+  Result<ClientAnswer> answer;
+};
+using ToHome = std::variant<std::function<void()>, Forwarded, Called>;
+
+template <class... Functions>
+struct Each : Functions... {
+  using Functions::operator()...;
+};
+
+}  // namespace
+
+struct HttpThread::Impl final : HttpGate {
+  Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateHandler given_handler);
+
+  // Home thread.
+  void take(ToHome&& given);
+  // HTTP thread.
+  void work(std::promise<Status> started);
+  Status prepare_thread() const;
+  Status open(Scheduler& scheduler);
+  void take(ToHttp&& message);
+  void call_now(ToCall&& call);
+  void begin_stop();
+  void check_stopped();
+  void forward(Answer answer, std::function<void(HomeAnswer)> at_home) override;
+  Status post(std::function<void()> at_home) override;
+  Server* server() noexcept override { return its_server.get(); }
+  Client* client() noexcept override { return its_client.get(); }
+  // Both.
+  template <class Call>
+  void contain(std::string_view whose, Call&& call);
+
+  const HttpThreadOptions options;
+  Mailbox<ToHome> to_home;
+  Mailbox<ToHttp> to_http;
+  std::atomic<std::size_t> posts_to_home{0};
+  std::atomic<std::size_t> posts_to_http{0};
+  std::atomic<std::uint64_t> refused_forwards{0};
+  std::atomic<std::uint64_t> thrown{0};
+  std::uint16_t port = 0;
+  std::string endpoint;
+
+  // Home thread.
+  std::thread thread;
+  std::unordered_map<std::uint64_t, CallDone> calls;
+  std::uint64_t last_call = 0;
+  std::shared_ptr<HomeAnswer::Send> send;
+
+  // HTTP thread.
+  GateHandler handler;
+  Scheduler* scheduler = nullptr;
+  std::unique_ptr<Server> its_server;
+  std::unique_ptr<Client> its_client;
+  std::unique_ptr<TimerSource> drain;
+  std::unordered_map<std::uint64_t, Answer> forwarded;
+  std::uint64_t last_forward = 0;
+  bool is_stopping = false;
+  bool server_has_stopped = false;
+};
+
+HttpThread::Impl::Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateHandler given_handler)
+    : options(std::move(given)),
+      to_home(
+          options.name + " to home", options.home_priority, [this](ToHome&& message) { take(std::move(message)); },
+          options.forwards + options.calls + options.posts),
+      to_http(
+          options.name + " from home", kToHttp, [this](ToHttp&& message) { take(std::move(message)); },
+          options.forwards + options.calls + options.posts + 1),
+      send(std::make_shared<HomeAnswer::Send>([this](std::uint64_t number, std::optional<Response> response) {
+        const Status posted = to_http.post(ToAnswer{number, std::move(response)});
+        RONDO_ASSERT(posted.ok());  // A forward has its place.
+      })),
+      handler(std::move(given_handler)) {
+  home_scheduler.add(to_home);
+}
+
+template <class Call>
+void HttpThread::Impl::contain(std::string_view whose, Call&& call) {
+  const Status status = contained(whose, [&] {
+    call();
+    return Status{};
+  });
+  if (!status.ok()) thrown.fetch_add(1, std::memory_order_relaxed);
+}
+
+// --- home thread
+
+HttpThread::HttpThread(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+HttpThread::~HttpThread() { stop(); }
+std::uint16_t HttpThread::port() const noexcept { return impl_->port; }
+const std::string& HttpThread::endpoint() const noexcept { return impl_->endpoint; }
+HttpThreadFigures HttpThread::figures() const noexcept {
+  return {.refused_forwards = impl_->refused_forwards.load(std::memory_order_relaxed),
+          .thrown = impl_->thrown.load(std::memory_order_relaxed)};
+}
+
+Result<std::unique_ptr<HttpThread>> HttpThread::start(Scheduler& home, HttpThreadOptions options, GateHandler handler) {
+  auto impl = std::make_unique<Impl>(home, std::move(options), std::move(handler));
+  Impl& p = *impl;
+  std::promise<Status> promise;
+  std::future<Status> started = promise.get_future();
+  try {
+    p.thread = std::thread([&p, given = std::move(promise)]() mutable { p.work(std::move(given)); });
+  } catch (const std::system_error& error) {
+    return failure(StatusCode::ResourceExhausted, std::string{"the HTTP thread: "} + error.what());
+  }
+  if (Status status = started.get(); !status.ok()) {
+    p.thread.join();
+    return failure(status.with_context("the HTTP thread"));
+  }
+  return std::unique_ptr<HttpThread>{new HttpThread(std::move(impl))};
+}
+
+Status HttpThread::call(ClientRequest request, CallDone done) {
+  Impl& p = *impl_;
+  if (!p.thread.joinable() || !p.options.client) return {StatusCode::FailedPrecondition, "there is no HTTP client"};
+  if (p.calls.size() >= p.options.calls) return {StatusCode::ResourceExhausted, "too many HTTP requests are open"};
+  const std::uint64_t number = ++p.last_call;
+  p.calls.emplace(number, std::move(done));
+  const Status posted = p.to_http.post(ToCall{number, std::move(request)});
+  RONDO_ASSERT(posted.ok());  // A call has its place.
+  return {};
+}
+
+Status HttpThread::post(std::function<void(HttpGate&)> function) {
+  Impl& p = *impl_;
+  if (!p.thread.joinable()) return {StatusCode::FailedPrecondition, "the HTTP thread has stopped"};
+  if (p.posts_to_http.fetch_add(1, std::memory_order_relaxed) >= p.options.posts) {
+    p.posts_to_http.fetch_sub(1, std::memory_order_relaxed);
+    return {StatusCode::ResourceExhausted, "too many functions wait for the HTTP thread"};
+  }
+  return p.to_http.post(std::move(function));
+}
+
+/// 'given' is moved out of the mailbox first, because a function may call stop(), which empties the mailbox.
+void HttpThread::Impl::take(ToHome&& given) {
+  ToHome message = std::move(given);
+  std::visit(Each{[this](std::function<void()>& function) {
+                    posts_to_home.fetch_sub(1, std::memory_order_relaxed);
+                    contain("a function for the home thread", function);
+                  },
+                  [this](Forwarded& one) {
+                    if (!*send) return;  // Stopped: the client got 503.
+                    contain("the handler of a forwarded request", [&] { one.at_home(HomeAnswer{send, one.number}); });
+                  },
+                  [this](Called& called) {
+                    const auto found = calls.find(called.number);
+                    const CallDone done = std::move(found->second);
+                    calls.erase(found);
+                    contain("the receiver of an HTTP answer", [&] { done(std::move(called.answer)); });
+                  }},
+             message);
+}
+
+void HttpThread::stop() {
+  Impl& p = *impl_;
+  if (!p.thread.joinable()) return;
+  RONDO_EXPECT(p.thread.get_id() != std::this_thread::get_id(),
+               "HttpThread::stop was called on the HTTP thread; call it on the home thread");
+  const Status posted = p.to_http.post(ToStop{});
+  RONDO_ASSERT(posted.ok());
+  p.thread.join();
+  *p.send = nullptr;
+  while (p.to_home.has_backlog()) p.to_home.run(Budget{.items = UINT32_MAX, .time = Duration::max()});
+  // The HTTP thread ended before it took these.
+  for (auto& [number, done] : std::exchange(p.calls, {})) {
+    p.contain("the receiver of an HTTP answer", [&] { done(failure(StatusCode::Cancelled, "the HTTP thread has stopped")); });
+  }
+}
+
+// --- HTTP thread
+
+Status HttpThread::Impl::prepare_thread() const {
+  ::pthread_setname_np(::pthread_self(), options.name.substr(0, kThreadNameBytes).c_str());
+  if (Status refused = pin_thread(::pthread_self(), options.cpus); !refused.ok()) return refused;
+  return options.nice == 0 ? Status{} : set_thread_nice(options.nice);
+}
+
+Status HttpThread::Impl::open(Scheduler& own) {
+  scheduler = &own;
+  own.add(to_http);
+  drain = std::make_unique<TimerSource>(options.name + " drain", kToHttp, [this] { scheduler->stop(); });
+  own.add(*drain);
+  if (options.client) {
+    Result<std::unique_ptr<Client>> opened = Client::open(own, *options.client);
+    if (!opened) return std::move(opened.error());
+    its_client = std::move(*opened);
+  }
+  if (!options.server) return {};
+  Result<std::unique_ptr<Server>> opened =
+      Server::open(own, *options.server, [this](Request request, Answer answer) { handler(std::move(request), std::move(answer), *this); });
+  if (!opened) return std::move(opened.error());
+  its_server = std::move(*opened);
+  port = its_server->port();
+  endpoint = its_server->endpoint();
+  return {};
+}
+
+void HttpThread::Impl::work(std::promise<Status> started) {
+  const SystemClock clock;
+  Result<std::unique_ptr<Reactor>> reactor = make_epoll_reactor();
+  if (!reactor) return started.set_value(std::move(reactor.error()));
+  Scheduler own{clock, **reactor, std::move(make_policy(BudgetedFrames{}).value())};
+  Status status = prepare_thread();
+  if (status.ok()) status = open(own);
+  std::unique_ptr<StallWatchdog> watchdog;
+  if (status.ok() && options.watchdog) {
+    Result<std::unique_ptr<StallWatchdog>> made = StallWatchdog::start(own, *options.watchdog);
+    if (made) watchdog = std::move(*made);
+    if (!made) status = std::move(made.error());
+  }
+  const bool runs = status.ok();
+  started.set_value(std::move(status));
+  if (runs) own.run();
+  watchdog.reset();
+  forwarded.clear();
+  its_client.reset();  // Its open calls get Cancelled.
+  its_server.reset();
+  drain.reset();
+  handler = {};
+  if (to_http.scheduler() != nullptr) own.remove(to_http);
+}
+
+void HttpThread::Impl::take(ToHttp&& message) {
+  std::visit(Each{[this](std::function<void(HttpGate&)>& function) {
+                    posts_to_http.fetch_sub(1, std::memory_order_relaxed);
+                    contain("a function for the HTTP thread", [&] { function(*this); });
+                    function = {};
+                  },
+                  [this](ToCall& call) { call_now(std::move(call)); },
+                  [this](ToAnswer& answer) {
+                    const auto found = forwarded.find(answer.number);
+                    if (found == forwarded.end()) return;
+                    auto taken = forwarded.extract(found);
+                    if (answer.response) taken.mapped().send(std::move(*answer.response));
+                  },
+                  [this](ToStop&) { begin_stop(); }},
+             message);
+}
+
+void HttpThread::Impl::call_now(ToCall&& call) {
+  const auto answer_home = [this, number = call.number](Result<ClientAnswer> answer) {
+    const Status posted = to_home.post(Called{number, std::move(answer)});
+    RONDO_ASSERT(posted.ok());  // A call has its place.
+    check_stopped();
+  };
+  Status status = contained("the HTTP client", [&] { return its_client->post(std::move(call.request), answer_home); });
+  if (!status.ok()) answer_home(failure(std::move(status)));
+}
+
+void HttpThread::Impl::forward(Answer answer, std::function<void(HomeAnswer)> at_home) {
+  if (is_stopping || forwarded.size() >= options.forwards) {
+    refused_forwards.fetch_add(1, std::memory_order_relaxed);
+    return answer.send(text_response(503, is_stopping ? "the server stops" : "too many requests are under way"));
+  }
+  const std::uint64_t number = ++last_forward;
+  forwarded.emplace(number, std::move(answer));
+  const Status posted = to_home.post(Forwarded{number, std::move(at_home)});
+  RONDO_ASSERT(posted.ok());  // A forward has its place.
+}
+
+Status HttpThread::Impl::post(std::function<void()> at_home) {
+  if (posts_to_home.fetch_add(1, std::memory_order_relaxed) >= options.posts) {
+    posts_to_home.fetch_sub(1, std::memory_order_relaxed);
+    return {StatusCode::ResourceExhausted, "too many functions wait for the home thread"};
+  }
+  return to_home.post(std::move(at_home));
+}
+
+/// The home thread waits in stop(), so it cannot answer the forwarded requests any more.
+void HttpThread::Impl::begin_stop() {
+  is_stopping = true;
+  drain->arm_at(scheduler->now() + options.drain);
+  for (auto& [number, answer] : std::exchange(forwarded, {})) answer.send(text_response(503, "the server stops"));
+  server_has_stopped = its_server == nullptr;
+  if (its_server) {
+    its_server->on_stopped([this] {
+      server_has_stopped = true;
+      check_stopped();
+    });
+    its_server->stop();
+  }
+  check_stopped();
+}
+
+void HttpThread::Impl::check_stopped() {
+  if (is_stopping && server_has_stopped && (!its_client || its_client->is_idle())) scheduler->stop();
+}
+
+}  // namespace rondo::http

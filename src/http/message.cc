@@ -1,0 +1,82 @@
+#include "http/message.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/http/status.hpp>
+#include <cstdio>
+#include <ctime>
+
+namespace rondo::http {
+
+namespace {
+
+constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_token(char c) noexcept {
+  const char small = lower(c);
+  return (small >= 'a' && small <= 'z') || (c >= '0' && c <= '9') || std::string_view{"!#$%&'*+-.^_`|~"}.find(c) != std::string_view::npos;
+}
+
+bool is_in_value(char c) noexcept {
+  const auto byte = static_cast<unsigned char>(c);
+  return c == '\t' || (byte >= 0x20 && byte != 0x7f);
+}
+
+/// The form of RFC 9110, which does not depend on the locale: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::string date(std::int64_t seconds) {
+  static constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  static constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::time_t time = seconds;
+  std::tm parts{};
+  if (::gmtime_r(&time, &parts) == nullptr) return "Thu, 01 Jan 1970 00:00:00 GMT";
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[static_cast<std::size_t>(parts.tm_wday)],
+                parts.tm_mday, kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900, parts.tm_hour, parts.tm_min,
+                parts.tm_sec);
+  return text.data();
+}
+
+bool has_body(unsigned status) noexcept { return status != 204 && status != 304; }
+
+}  // namespace
+
+bool equals_without_case(std::string_view a, std::string_view b) noexcept {
+  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+bool is_field(std::string_view name, std::string_view value) noexcept {
+  return !name.empty() && std::ranges::all_of(name, is_token) && std::ranges::all_of(value, is_in_value);
+}
+
+const std::string* Request::field(std::string_view name) const noexcept {
+  const auto found = std::ranges::find_if(fields, [name](const Field& one) { return equals_without_case(one.name, name); });
+  return found == fields.end() ? nullptr : &found->value;
+}
+
+Response text_response(unsigned status, std::string_view text) {
+  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::string{text} + "\n"};
+}
+
+std::string why_unsendable(const Response& response) {
+  if (response.status < 200 || response.status > 599) return "the status " + std::to_string(response.status) + " ends no request";
+  if (!is_field("Content-Type", response.content_type)) return "the content type has control characters";
+  for (const Field& field : response.fields) {
+    if (!is_field(field.name, field.value)) return "the field '" + field.name + "' is malformed";
+    for (const char* const own : {"Content-Length", "Transfer-Encoding", "Connection", "Date", "Content-Type"}) {
+      if (equals_without_case(field.name, own)) return "the field '" + field.name + "' belongs to the server";
+    }
+  }
+  return {};
+}
+
+std::string head_of(const Response& response, bool closes, std::int64_t seconds) {
+  const auto reason = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
+  std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
+  head.append(reason.data(), reason.size()).append("\r\nDate: ").append(date(seconds));
+  if (!response.content_type.empty() && has_body(response.status)) head.append("\r\nContent-Type: ").append(response.content_type);
+  if (has_body(response.status)) head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  for (const Field& field : response.fields) head.append("\r\n").append(field.name).append(": ").append(field.value);
+  return head.append(closes ? "\r\nConnection: close\r\n\r\n" : "\r\nConnection: keep-alive\r\n\r\n");
+}
+
+}  // namespace rondo::http

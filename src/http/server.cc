@@ -1,0 +1,157 @@
+#include "http/server.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "http/listener.h"
+
+namespace rondo::http {
+
+namespace {
+
+/// Connections that a turn accepts.
+constexpr std::uint32_t kAcceptsATurn = 16;
+/// How soon the server accepts again after the system had no descriptor or memory.
+constexpr Duration kAcceptAgain = 100ms;
+
+}  // namespace
+
+Server::Server(Scheduler& scheduler, ServerOptions options, Handler handler)
+    : Source("http", options.priority),
+      ConnectionHost(std::move(options), std::move(handler)),
+      scheduler_(scheduler),
+      listener_(this->options.listener),
+      retry_("http accept", this->options.priority, [this] {
+        may_accept_ = static_cast<bool>(listener_);
+        wake();
+      }) {}
+
+Server::~Server() {
+  connections_.clear();
+  if (listener_) scheduler_.reactor().unwatch(listener_.get());
+}
+
+Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, ServerOptions options, Handler handler) {
+  std::unique_ptr<Server> server{new Server(scheduler, std::move(options), std::move(handler))};
+  if (Status status = server->listen(); !status.ok()) return failure(std::move(status));
+  scheduler.add(*server);
+  scheduler.add(server->retry_);
+  if (Status status = scheduler.reactor().watch(server->listener_.get(), Interest::Read, *server); !status.ok()) {
+    return failure(status.with_context("the HTTP server"));
+  }
+  server->may_accept_ = true;
+  server->wake();
+  return server;
+}
+
+Status Server::listen() {
+  if (listener_) {
+    if (Status status = prepare_listener(listener_.get()); !status.ok()) return status;
+  } else {
+    Result<UniqueFd> made = listen_at(options.address, options.port);
+    if (!made) return std::move(made.error());
+    listener_ = std::move(*made);
+  }
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  if (::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &length) != 0) return status_from_errno(errno, "getsockname");
+  port_ = port_of(bound);
+  endpoint_ = endpoint_text(bound);
+  return {};
+}
+
+ServerFigures Server::figures() const {
+  ServerFigures copy = ConnectionHost::figures;
+  copy.connections = open_connections();
+  return copy;
+}
+
+Result<Backlog> Server::collect() {
+  may_accept_ = static_cast<bool>(listener_);
+  return Backlog::More;
+}
+
+Turn Server::run(const Budget& budget) {
+  Turn turn;
+  reap();
+  turn.items = std::max(accept_some(std::min(budget.items, kAcceptsATurn)), 1U);
+  if (is_stopping && connections_.empty() && on_stopped_) std::exchange(on_stopped_, {})();
+  turn.backlog = may_accept_ || closed_ > 0 ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+std::uint32_t Server::accept_some(std::uint32_t most) {
+  std::uint32_t accepted = 0;
+  while (may_accept_ && accepted < most) {
+    sockaddr_storage from{};
+    socklen_t length = sizeof from;
+    UniqueFd fd{::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+    ++accepted;
+    if (fd) {
+      accept(std::move(fd), endpoint_text(from));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      may_accept_ = false;
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      ++ConnectionHost::figures.not_accepted;
+      may_accept_ = false;
+      retry_.arm_at(scheduler_.now() + kAcceptAgain);
+    }
+    // Other errors belong to the connection that was to be accepted (accept(2)): the next one follows.
+  }
+  return accepted;
+}
+
+void Server::accept(UniqueFd fd, const std::string& peer) {
+  if (open_connections() >= options.connections && !make_room()) {
+    ++ConnectionHost::figures.refused_connections;
+    return;
+  }
+  const int on = 1;
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ConnectionHost& host = *this;
+  auto connection = std::make_unique<Connection>(scheduler_, std::move(fd), peer, host);
+  if (!connection->start().ok()) {
+    ++ConnectionHost::figures.not_accepted;
+    return;
+  }
+  ++ConnectionHost::figures.accepted;
+  connections_.push_back(std::move(connection));
+}
+
+/// Closes the connection that has been idle longest. False if none is idle. O(connections).
+bool Server::make_room() {
+  Connection* oldest = nullptr;
+  for (const auto& connection : connections_) {
+    if (connection->is_idle() && (oldest == nullptr || connection->since() < oldest->since())) oldest = connection.get();
+  }
+  if (oldest == nullptr) return false;
+  ++ConnectionHost::figures.gave_way;
+  oldest->close();
+  return true;
+}
+
+void Server::reap() {
+  if (closed_ == 0) return;
+  std::erase_if(connections_, [](const auto& connection) { return connection->is_closed(); });
+  closed_ = 0;
+}
+
+void Server::on_closed() noexcept {
+  ++closed_;
+  wake();
+}
+
+void Server::stop() {
+  is_stopping = true;
+  may_accept_ = false;
+  if (listener_) scheduler_.reactor().unwatch(listener_.get());
+  listener_.reset();
+  for (const auto& connection : connections_) connection->finish();
+  wake();
+}
+
+}  // namespace rondo::http

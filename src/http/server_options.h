@@ -1,0 +1,59 @@
+// ServerOptions and ServerFigures: what the HTTP server and its connections share with its owner.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "http/answer.h"
+#include "http/limits.h"
+#include "http/request_parser.h"
+#include "rondo/sched/priority.h"
+
+namespace rondo::http {
+
+/// Handles one request, in a turn of its connection. It answers in the call, or keeps the Answer. It must be short: it delays all other
+/// connections. If it throws, the client gets 500. It must not destroy the server.
+using Handler = std::function<void(Request request, Answer answer)>;
+
+struct ServerOptions {
+  /// IPv4 or IPv6, as text.
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free port.
+  /// A listening TCP socket in place of address and port, which the server owns from then on; -1: none. See take_passed_socket().
+  int listener = -1;
+  Priority priority{8};
+  std::size_t connections = limits::kHttpConnections;
+  std::size_t memory = limits::kHttpMemory;
+  Duration header_time = limits::kHttpHeaderTime;
+  Duration body_time = limits::kHttpBodyTime;
+  Duration idle_time = limits::kHttpIdleTime;
+  Duration stall_time = limits::kHttpStallTime;
+  Duration answer_time = limits::kHttpAnswerTime;
+  Duration linger_time = limits::kHttpLingerTime;
+  /// The most bytes of a body by target; empty: limits::kHttpBodyBytes for each.
+  BodyLimit body_limit = {};
+};
+
+/// 'connections' and 'memory' are current, the others count since the start.
+struct ServerFigures {
+  std::size_t connections = 0;
+  std::size_t memory = 0;  // Bytes of requests being read and of answers not yet sent.
+  std::uint64_t accepted = 0;
+  std::uint64_t refused_connections = 0;  // Closed, because all places were taken and in use.
+  std::uint64_t gave_way = 0;             // Idle connections closed for a new one.
+  std::uint64_t not_accepted = 0;         // Times the system had no descriptor or memory for a connection.
+  std::uint64_t requests = 0;             // Given to the handler.
+  std::uint64_t refused_requests = 0;     // Malformed or above a limit.
+  std::uint64_t slow_requests = 0;
+  std::uint64_t slow_readers = 0;
+  std::uint64_t idle_closed = 0;
+  std::uint64_t without_memory = 0;
+  std::uint64_t thrown = 0;      // Exceptions of the handler.
+  std::uint64_t unsendable = 0;  // Responses that became a 500.
+  std::uint64_t dropped = 0;     // Answers that the handler dropped.
+  std::uint64_t faults = 0;      // Connections closed for an exception in their turn, such as std::bad_alloc.
+};
+
+}  // namespace rondo::http
