@@ -355,7 +355,8 @@ void Client::judge(Call& call, const Result<ClientAnswer>& answer) {
   const StatusCode code = answer ? StatusCode::Ok : answer.error().code();
   if (code == StatusCode::Ok || (code == StatusCode::ResourceExhausted && call.is_too_long)) return breaker.succeeded();
   // A request that spent most of its time in the queue says nothing.
-  const bool was_slow = code == StatusCode::DeadlineExceeded && was_started && now - call.started >= call.request.timeout / 2;
+  const bool was_slow = code == StatusCode::DeadlineExceeded && was_started &&
+                        now - call.started >= std::min(call.request.timeout, call.request.connect_timeout) / 2;
   if (!was_slow && (code != StatusCode::Unavailable || !was_started)) {
     if (call.is_probe) breaker.abandoned();
     return;

@@ -8,7 +8,7 @@
 // Requests wait in a bounded queue while too many are under way; hosts take turns. A host that fails several times in a row is left alone
 // for a while (breaker.h).
 //
-// Threads: the scheduler's.
+// Threads: the scheduler's. For https it must ignore or block SIGPIPE, as HttpThread does.
 #pragma once
 
 #include <curl/curl.h>

@@ -120,7 +120,8 @@ void Connection::feed(std::string_view bytes) {
   const RequestParser::Progress before = parser_.progress();
   const std::size_t taken = parser_.put(bytes);
   unread_.assign(bytes.substr(taken));
-  note_progress(before);
+  // The header's time begins with its first byte, the body's with the end of the header.
+  if (parser_.progress() != before) since_ = scheduler_.now();
   note_memory();
   if (parser_.progress() == RequestParser::Progress::Refused) {
     ++host_.figures.refused_requests;
@@ -131,11 +132,6 @@ void Connection::feed(std::string_view bytes) {
     return refuse(503, "the server has no memory for the request now");
   }
   if (parser_.progress() == RequestParser::Progress::Done) handle();
-}
-
-/// The header's time begins with its first byte, the body's with the end of the header.
-void Connection::note_progress(RequestParser::Progress before) {
-  if (parser_.progress() != before) since_ = scheduler_.now();
 }
 
 /// Answers a request that the handler does not get.
@@ -281,10 +277,6 @@ void Connection::time_out() {
   if (phase_ == Phase::Reading) ++host_.figures.idle_closed;
   if (phase_ == Phase::Writing) ++host_.figures.slow_readers;
   close();
-}
-
-void Connection::finish() noexcept {
-  if (is_idle()) close();
 }
 
 void Connection::note_memory() noexcept {

@@ -50,8 +50,6 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Instant since() const noexcept { return since_; }
   /// Closes the descriptor; the handler's answer will be ignored.
   void close() noexcept;
-  /// The server is stopping: no further request is read.
-  void finish() noexcept;
 
   Result<Backlog> collect() override;
   Turn run(const Budget& budget) override;
@@ -63,7 +61,6 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void step();
   void read_some();
   void feed(std::string_view bytes);
-  void note_progress(RequestParser::Progress before);
   void handle();
   void refuse(unsigned status, std::string_view why);
   void begin_answer();

@@ -1,6 +1,7 @@
 #include "http/http_thread.h"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <atomic>
 #include <future>
@@ -55,11 +56,11 @@ struct HttpThread::Impl final : HttpGate {
   Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateHandler given_handler);
 
   // Home thread.
+  Status open();
   void take(ToHome&& given);
   // HTTP thread.
   void work(std::promise<Status> started);
   Status prepare_thread() const;
-  Status open(Scheduler& scheduler);
   void take(ToHttp&& message);
   void call_now(ToCall&& call);
   void begin_stop();
@@ -72,7 +73,12 @@ struct HttpThread::Impl final : HttpGate {
   template <class Call>
   void contain(std::string_view whose, Call&& call);
 
+  // The home thread makes and destroys all objects, so a post of the home thread never meets a scheduler that ends.
   const HttpThreadOptions options;
+  const GateHandler handler;
+  const SystemClock clock;
+  std::unique_ptr<Reactor> reactor;
+  std::unique_ptr<Scheduler> scheduler;
   Mailbox<ToHome> to_home;
   Mailbox<ToHttp> to_http;
   std::atomic<std::size_t> posts_to_home{0};
@@ -88,12 +94,10 @@ struct HttpThread::Impl final : HttpGate {
   std::uint64_t last_call = 0;
   std::shared_ptr<HomeAnswer::Send> send;
 
-  // HTTP thread.
-  GateHandler handler;
-  Scheduler* scheduler = nullptr;
+  // HTTP thread, while it runs.
   std::unique_ptr<Server> its_server;
   std::unique_ptr<Client> its_client;
-  std::unique_ptr<TimerSource> drain;
+  TimerSource drain;
   std::unordered_map<std::uint64_t, Answer> forwarded;
   std::uint64_t last_forward = 0;
   bool is_stopping = false;
@@ -102,6 +106,7 @@ struct HttpThread::Impl final : HttpGate {
 
 HttpThread::Impl::Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateHandler given_handler)
     : options(std::move(given)),
+      handler(std::move(given_handler)),
       to_home(
           options.name + " to home", options.home_priority, [this](ToHome&& message) { take(std::move(message)); },
           options.forwards + options.calls + options.posts),
@@ -112,7 +117,7 @@ HttpThread::Impl::Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateH
         const Status posted = to_http.post(ToAnswer{number, std::move(response)});
         RONDO_ASSERT(posted.ok());  // A forward has its place.
       })),
-      handler(std::move(given_handler)) {
+      drain(options.name + " drain", kToHttp, [this] { scheduler->stop(); }) {
   home_scheduler.add(to_home);
 }
 
@@ -136,9 +141,32 @@ HttpThreadFigures HttpThread::figures() const noexcept {
           .thrown = impl_->thrown.load(std::memory_order_relaxed)};
 }
 
+Status HttpThread::Impl::open() {
+  Result<std::unique_ptr<Reactor>> made = make_epoll_reactor();
+  if (!made) return std::move(made.error());
+  reactor = std::move(*made);
+  scheduler = std::make_unique<Scheduler>(clock, *reactor, std::move(make_policy(BudgetedFrames{}).value()));
+  scheduler->add(to_http);
+  scheduler->add(drain);
+  if (options.client) {
+    Result<std::unique_ptr<Client>> opened = Client::open(*scheduler, *options.client);
+    if (!opened) return std::move(opened.error());
+    its_client = std::move(*opened);
+  }
+  if (!options.server) return {};
+  Result<std::unique_ptr<Server>> opened = Server::open(
+      *scheduler, *options.server, [this](Request request, Answer answer) { handler(std::move(request), std::move(answer), *this); });
+  if (!opened) return std::move(opened.error());
+  its_server = std::move(*opened);
+  port = its_server->port();
+  endpoint = its_server->endpoint();
+  return {};
+}
+
 Result<std::unique_ptr<HttpThread>> HttpThread::start(Scheduler& home, HttpThreadOptions options, GateHandler handler) {
   auto impl = std::make_unique<Impl>(home, std::move(options), std::move(handler));
   Impl& p = *impl;
+  if (Status status = p.open(); !status.ok()) return failure(status.with_context("the HTTP thread"));
   std::promise<Status> promise;
   std::future<Status> started = promise.get_future();
   try {
@@ -202,7 +230,11 @@ void HttpThread::stop() {
   const Status posted = p.to_http.post(ToStop{});
   RONDO_ASSERT(posted.ok());
   p.thread.join();
+  p.scheduler->move_here();
   *p.send = nullptr;
+  p.forwarded.clear();
+  p.its_client.reset();  // Its open calls get Cancelled.
+  p.its_server.reset();
   while (p.to_home.has_backlog()) p.to_home.run(Budget{.items = UINT32_MAX, .time = Duration::max()});
   // The HTTP thread ended before it took these.
   for (auto& [number, done] : std::exchange(p.calls, {})) {
@@ -213,54 +245,26 @@ void HttpThread::stop() {
 // --- HTTP thread
 
 Status HttpThread::Impl::prepare_thread() const {
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);  // OpenSSL writes to connections that may have ended.
   ::pthread_setname_np(::pthread_self(), options.name.substr(0, kThreadNameBytes).c_str());
   if (Status refused = pin_thread(::pthread_self(), options.cpus); !refused.ok()) return refused;
   return options.nice == 0 ? Status{} : set_thread_nice(options.nice);
 }
 
-Status HttpThread::Impl::open(Scheduler& own) {
-  scheduler = &own;
-  own.add(to_http);
-  drain = std::make_unique<TimerSource>(options.name + " drain", kToHttp, [this] { scheduler->stop(); });
-  own.add(*drain);
-  if (options.client) {
-    Result<std::unique_ptr<Client>> opened = Client::open(own, *options.client);
-    if (!opened) return std::move(opened.error());
-    its_client = std::move(*opened);
-  }
-  if (!options.server) return {};
-  Result<std::unique_ptr<Server>> opened =
-      Server::open(own, *options.server, [this](Request request, Answer answer) { handler(std::move(request), std::move(answer), *this); });
-  if (!opened) return std::move(opened.error());
-  its_server = std::move(*opened);
-  port = its_server->port();
-  endpoint = its_server->endpoint();
-  return {};
-}
-
 void HttpThread::Impl::work(std::promise<Status> started) {
-  const SystemClock clock;
-  Result<std::unique_ptr<Reactor>> reactor = make_epoll_reactor();
-  if (!reactor) return started.set_value(std::move(reactor.error()));
-  Scheduler own{clock, **reactor, std::move(make_policy(BudgetedFrames{}).value())};
   Status status = prepare_thread();
-  if (status.ok()) status = open(own);
   std::unique_ptr<StallWatchdog> watchdog;
   if (status.ok() && options.watchdog) {
-    Result<std::unique_ptr<StallWatchdog>> made = StallWatchdog::start(own, *options.watchdog);
+    Result<std::unique_ptr<StallWatchdog>> made = StallWatchdog::start(*scheduler, *options.watchdog);
     if (made) watchdog = std::move(*made);
     if (!made) status = std::move(made.error());
   }
   const bool runs = status.ok();
   started.set_value(std::move(status));
-  if (runs) own.run();
-  watchdog.reset();
-  forwarded.clear();
-  its_client.reset();  // Its open calls get Cancelled.
-  its_server.reset();
-  drain.reset();
-  handler = {};
-  if (to_http.scheduler() != nullptr) own.remove(to_http);
+  if (runs) scheduler->run();
 }
 
 void HttpThread::Impl::take(ToHttp&& message) {
@@ -312,7 +316,7 @@ Status HttpThread::Impl::post(std::function<void()> at_home) {
 /// The home thread waits in stop(), so it cannot answer the forwarded requests any more.
 void HttpThread::Impl::begin_stop() {
   is_stopping = true;
-  drain->arm_at(scheduler->now() + options.drain);
+  drain.arm_at(scheduler->now() + options.drain);
   for (auto& [number, answer] : std::exchange(forwarded, {})) answer.send(text_response(503, "the server stops"));
   server_has_stopped = its_server == nullptr;
   if (its_server) {

@@ -94,7 +94,7 @@ struct HttpThreadFigures {
 class HttpThread {
  public:
   /// Starts the thread, and returns when the server listens. 'home' must outlive it. The error of the server, the client or the settings;
-  /// then no thread runs. 'handler' is called and destroyed on the HTTP thread.
+  /// then no thread runs. 'handler' is called on the HTTP thread.
   static Result<std::unique_ptr<HttpThread>> start(Scheduler& home, HttpThreadOptions options, GateHandler handler);
   /// Calls stop().
   ~HttpThread();

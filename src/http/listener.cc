@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -10,9 +11,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <memory>
 #include <utility>
-
-#include "rondo/dataplane/ip.h"
 
 namespace rondo::http {
 
@@ -53,39 +53,27 @@ std::uint16_t port_of(const sockaddr_storage& address) noexcept {
 }
 
 std::string endpoint_text(const sockaddr_storage& address) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const bool is_v6 = address.ss_family == AF_INET6;
-  const void* const bytes = is_v6 ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr)
-                                  : static_cast<const void*>(&reinterpret_cast<const sockaddr_in&>(address).sin_addr);
-  ::inet_ntop(is_v6 ? AF_INET6 : AF_INET, bytes, text.data(), text.size());
-  const std::string host{text.data()};
-  return (is_v6 ? "[" + host + "]" : host) + ":" + std::to_string(port_of(address));
+  std::array<char, NI_MAXHOST> host{};
+  ::getnameinfo(reinterpret_cast<const sockaddr*>(&address), sizeof address, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST);
+  const std::string text{host.data()};
+  return (address.ss_family == AF_INET6 ? "[" + text + "]" : text) + ":" + std::to_string(port_of(address));
 }
 
 Result<UniqueFd> listen_at(const std::string& address, std::uint16_t port) {
-  const Result<IpAddress> parsed = IpAddress::parse(address);
-  if (!parsed) return failure(parsed.error().with_context("the address of the HTTP server"));
-  sockaddr_storage to{};
-  socklen_t length = 0;
-  if (parsed->is_v6()) {
-    auto& v6 = reinterpret_cast<sockaddr_in6&>(to);
-    v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(port);
-    ::inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr);
-    length = sizeof v6;
-  } else {
-    auto& v4 = reinterpret_cast<sockaddr_in&>(to);
-    v4.sin_family = AF_INET;
-    v4.sin_port = htons(port);
-    ::inet_pton(AF_INET, address.c_str(), &v4.sin_addr);
-    length = sizeof v4;
+  const std::string where = address + " port " + std::to_string(port);
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found); error != 0) {
+    return failure(StatusCode::InvalidArgument, "listening at " + where + ": " + ::gai_strerror(error));
   }
-  UniqueFd fd{::socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-  if (!fd) return failure(status_from_errno(errno, "socket"));
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> to{found, &::freeaddrinfo};
+  UniqueFd fd{::socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
   const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // Connections of the last run may be in TIME_WAIT.
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&to), length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
-    return failure(status_from_errno(errno, "listening at " + endpoint_text(to)));
+  if (fd) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // Connections of the last run may be in TIME_WAIT.
+  if (!fd || ::bind(fd.get(), to->ai_addr, to->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+    return failure(status_from_errno(errno, "listening at " + where));
   }
   return fd;
 }

@@ -1,5 +1,7 @@
 #include "http/message.h"
 
+#include <ostream>  // Boost 1.81 uses it in string_view.hpp and does not include it.
+
 #include <algorithm>
 #include <array>
 #include <boost/beast/http/status.hpp>

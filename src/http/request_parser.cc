@@ -1,6 +1,9 @@
 #include "http/request_parser.h"
 
+#include <ostream>  // Boost 1.81 uses it in string_view.hpp and does not include it.
+
 #include <algorithm>
+#include <array>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 #include <utility>
@@ -20,18 +23,8 @@ constexpr std::string_view kHexDigits = "0123456789abcdefABCDEF";
 /// What no host and port contain, and what other programs could read as the end of the host.
 constexpr std::string_view kNotInHost = " \t/\\@?#,<>\"";
 
-bool is_served(wire::verb method) noexcept {
-  switch (method) {
-    case wire::verb::get:
-    case wire::verb::head:
-    case wire::verb::post:
-    case wire::verb::put:
-    case wire::verb::delete_:
-    case wire::verb::patch:
-    case wire::verb::options: return true;
-    default: return false;
-  }
-}
+constexpr std::array kServed{wire::verb::get,   wire::verb::head,    wire::verb::post,   wire::verb::put,
+                             wire::verb::patch, wire::verb::delete_, wire::verb::options};
 
 std::string to_text(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -69,7 +62,7 @@ class RequestParser::Beast final : public wire::basic_parser<true> {
     request.target = to_text(target);
     request.is_http_11 = version == 11;
     const bool is_path = target.front() == '/' || (target == "*" && verb == wire::verb::options);
-    if (!is_served(verb)) return refuse(error, 501, "the method is not known here");
+    if (std::ranges::find(kServed, verb) == kServed.end()) return refuse(error, 501, "the method is not known here");
     if (!is_path) return refuse(error, 400, "request line: the target is no path");
     if (std::ranges::any_of(target, [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
       return refuse(error, 400, "request line: the target has a byte that is not ASCII");

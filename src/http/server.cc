@@ -150,7 +150,9 @@ void Server::stop() {
   may_accept_ = false;
   if (listener_) scheduler_.reactor().unwatch(listener_.get());
   listener_.reset();
-  for (const auto& connection : connections_) connection->finish();
+  for (const auto& connection : connections_) {
+    if (connection->is_idle()) connection->close();
+  }
   wake();
 }
 

@@ -537,7 +537,7 @@ TEST_F(HttpServer, ABadAddressAndATakenPortAreErrors) {
   options_.port = server_->port();
   const Result<std::unique_ptr<Server>> second = Server::open(scheduler_, options_, handler_);
   ASSERT_FALSE(second.has_value());
-  EXPECT_THAT(second.error().message(), HasSubstr("listening at 127.0.0.1:" + std::to_string(server_->port())));
+  EXPECT_THAT(second.error().message(), HasSubstr("listening at 127.0.0.1 port " + std::to_string(server_->port())));
 }
 
 TEST_F(HttpServer, ItServesAListenerThatItIsGiven) {
