@@ -19,8 +19,8 @@ class AnswerSink {
   ~AnswerSink() = default;
 };
 
-/// Move-only. An Answer that is destroyed unused answers 500. Thread of the server only. It may outlive the connection and the server; then
-/// the answer is ignored.
+/// Move-only. An Answer that is destroyed unused answers 500. Only on the thread on which it was given. It may outlive the connection and
+/// the server; then the answer is ignored.
 class Answer {
  public:
   /// The sink, or null when nobody waits any more. Shared by a connection and its Answer.

@@ -11,6 +11,7 @@
 
 #include "base/thrown.h"
 #include "http/limits.h"
+#include "rondo/base/text.h"
 
 namespace rondo::http {
 
@@ -108,7 +109,7 @@ struct Client::Call final : TimerNode {
 };
 
 Client::Client(Scheduler& scheduler, ClientOptions options)
-    : Source("http client", options.priority), scheduler_(scheduler), options_(std::move(options)) {}
+    : Source("http client", options.priority), scheduler_(scheduler), options_(std::move(options)), multi_(curl_multi_init()) {}
 
 Client::~Client() {
   is_ending_ = true;
@@ -126,22 +127,16 @@ Result<std::unique_ptr<Client>> Client::open(Scheduler& scheduler, ClientOptions
   static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (global != CURLE_OK) return failure(StatusCode::Unavailable, std::string{"libcurl: "} + curl_easy_strerror(global));
   std::unique_ptr<Client> client{new Client(scheduler, std::move(options))};
-  if (Status status = client->begin(); !status.ok()) return failure(std::move(status));
+  CURLM* const multi = client->multi_.get();
+  if (multi == nullptr) return failure(Status::out_of_memory());
+  curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, &Client::socket_changed);
+  curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, client.get());
+  curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, &Client::timer_changed);
+  curl_multi_setopt(multi, CURLMOPT_TIMERDATA, client.get());
+  curl_multi_setopt(multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
+  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(client->options_.calls));
   scheduler.add(*client);
   return client;
-}
-
-Status Client::begin() {
-  multi_.reset(curl_multi_init());
-  if (!multi_) return Status::out_of_memory();
-  CURLM* const multi = multi_.get();
-  curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, &Client::socket_changed);
-  curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, &Client::timer_changed);
-  curl_multi_setopt(multi, CURLMOPT_TIMERDATA, this);
-  curl_multi_setopt(multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING));
-  curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(options_.calls));
-  return {};
 }
 
 ClientFigures Client::figures() const {
@@ -158,7 +153,7 @@ Result<std::string> Client::host_of(const ClientRequest& request) const {
   const std::unique_ptr<CURLU, FreeUrl> url{curl_url()};
   if (!url) return failure(Status::out_of_memory());
   const auto wrong = [&](std::string_view why) {
-    return failure(StatusCode::InvalidArgument, "the URL '" + request.url.substr(0, 200) + "': " + std::string{why});
+    return failure(StatusCode::InvalidArgument, "the URL '" + visible_text(request.url.substr(0, 200)) + "': " + std::string{why});
   };
   if (const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, request.url.c_str(), 0); code != CURLUE_OK) {
     return wrong(curl_url_strerror(code));
@@ -172,12 +167,13 @@ Result<std::string> Client::host_of(const ClientRequest& request) const {
 
 Client::Host& Client::host(const std::string& name) {
   if (const auto found = hosts_.find(name); found != hosts_.end()) return *found->second;
-  if (hosts_.size() >= options_.hosts) forget_hosts();
+  if (hosts_.size() >= options_.hosts) {
+    std::erase_if(hosts_, [](const auto& entry) {
+      const Host& one = *entry.second;
+      return one.under_way == 0 && one.waiting.empty() && !one.is_startable;
+    });
+  }
   return *hosts_.emplace(name, std::make_unique<Host>(name, options_)).first->second;
-}
-
-void Client::forget_hosts() {
-  std::erase_if(hosts_, [](const auto& entry) { return entry.second->under_way == 0 && entry.second->waiting.empty(); });
 }
 
 Status Client::post(ClientRequest request, CallDone done) {
@@ -245,20 +241,23 @@ Status Client::prepare(Call& call) {
   call.easy.reset(curl_easy_init());
   CURL* const easy = call.easy.get();
   if (easy == nullptr) return Status::out_of_memory();
-  bool has_type = false;
-  std::vector<std::string> lines;
-  for (const Field& field : call.request.headers) {
-    has_type = has_type || equals_without_case(field.name, "Content-Type");
-    lines.push_back(field.value.empty() ? field.name + ";" : field.name + ": " + field.value);  // A field without value, for libcurl.
-  }
-  lines.emplace_back("Expect:");  // A name and a colon remove what libcurl would send.
-  if (!has_type) lines.emplace_back("Content-Type:");
-  for (const std::string& line : lines) {
+  bool has_memory = true;
+  const auto add = [&](const std::string& line) {
     curl_slist* const longer = curl_slist_append(call.headers.get(), line.c_str());
-    if (longer == nullptr) return Status::out_of_memory();
+    has_memory = has_memory && longer != nullptr;
+    if (longer == nullptr) return;
     static_cast<void>(call.headers.release());
     call.headers.reset(longer);
+  };
+  for (const Field& field : call.request.headers) {
+    add(field.value.empty() ? field.name + ";" : field.name + ": " + field.value);  // libcurl's form of a field without value.
   }
+  // A name and a colon remove what libcurl would send.
+  add("Expect:");
+  if (!std::ranges::any_of(call.request.headers, [](const Field& field) { return equals_without_case(field.name, "Content-Type"); })) {
+    add("Content-Type:");
+  }
+  if (!has_memory) return Status::out_of_memory();
   curl_easy_setopt(easy, CURLOPT_URL, call.request.url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
@@ -353,7 +352,7 @@ void Client::judge(Call& call, const Result<ClientAnswer>& answer) {
   const Instant now = scheduler_.clock().now();
   const bool was_started = call.started != Instant{};
   const StatusCode code = answer ? StatusCode::Ok : answer.error().code();
-  if (code == StatusCode::Ok || (code == StatusCode::ResourceExhausted && call.is_too_long)) return breaker.succeeded();
+  if (code == StatusCode::Ok || (code == StatusCode::ResourceExhausted && was_started)) return breaker.succeeded();
   // A request that spent most of its time in the queue says nothing.
   const bool was_slow = code == StatusCode::DeadlineExceeded && was_started &&
                         now - call.started >= std::min(call.request.timeout, call.request.connect_timeout) / 2;
@@ -425,9 +424,9 @@ Turn Client::run(const Budget& budget) {
 
 /// Gives libcurl each socket that is ready. False if none was. O(sockets).
 bool Client::serve_sockets() {
-  ready_ = sockets_;
-  if (ready_.empty() || ::poll(ready_.data(), ready_.size(), 0) <= 0) return false;
-  for (const pollfd& socket : ready_) {
+  std::vector<pollfd> ready = sockets_;
+  if (ready.empty() || ::poll(ready.data(), ready.size(), 0) <= 0) return false;
+  for (const pollfd& socket : ready) {
     int events = 0;
     if ((socket.revents & POLLIN) != 0) events |= CURL_CSELECT_IN;
     if ((socket.revents & POLLOUT) != 0) events |= CURL_CSELECT_OUT;
@@ -472,16 +471,11 @@ int Client::timer_changed(CURLM*, long wait_ms, void* client) {
   return 0;
 }
 
-bool Client::is_allowed(const sockaddr& address) const {
-  const Result<IpAddress> to = address_of(address);
-  if (!to) return false;
-  return options_.any_network || std::ranges::any_of(options_.networks, [&](const Prefix& network) { return network.contains(*to); });
-}
-
 curl_socket_t Client::open_socket(void* of_call, curlsocktype, curl_sockaddr* address) {
   Call& call = *static_cast<Call*>(of_call);
-  if (!call.client.is_allowed(address->addr)) {
-    const Result<IpAddress> to = address_of(address->addr);
+  const ClientOptions& options = call.client.options_;
+  const Result<IpAddress> to = address_of(address->addr);
+  if (!to || (!options.any_network && std::ranges::none_of(options.networks, [&](const Prefix& one) { return one.contains(*to); }))) {
     call.forbidden = to ? to->to_string() : "of another family";
     return CURL_SOCKET_BAD;
   }

@@ -107,10 +107,8 @@ class Client final : public Source, private TimerNode {
   };
 
   Client(Scheduler& scheduler, ClientOptions options);
-  Status begin();
   Result<std::string> host_of(const ClientRequest& request) const;
   Host& host(const std::string& name);
-  void forget_hosts();
   void make_startable(Host& host);
   void start_waiting();
   void start(Call& call);
@@ -124,7 +122,6 @@ class Client final : public Source, private TimerNode {
   std::uint32_t deliver(std::uint32_t most);
   void deliver_one();
   bool serve_sockets();
-  bool is_allowed(const sockaddr& address) const;
   void watch(curl_socket_t socket, int what);
   void on_due() override;
 
@@ -144,7 +141,6 @@ class Client final : public Source, private TimerNode {
   const ClientOptions options_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::vector<pollfd> sockets_;  // libcurl waits for them.
-  std::vector<pollfd> ready_;
   std::map<std::string, std::unique_ptr<Host>, std::less<>> hosts_;
   std::deque<Host*> startable_;  // Each once, if it has waiting calls and room for another one.
   std::unordered_map<Call*, std::unique_ptr<Call>> calls_;

@@ -389,6 +389,17 @@ TEST_F(HttpClient, HostsAboveTheLimitAreForgotten) {
   EXPECT_TRUE(post({.url = to}).ok()) << "the third host took its place";
 }
 
+TEST_F(HttpClient, AHostInLineIsNotForgotten) {
+  options_.calls = options_.hosts = 1;
+  ASSERT_TRUE(post({.url = url("/keep"), .timeout = 100s}).ok());
+  ASSERT_TRUE(post({.url = url("/a", "localhost"), .timeout = 1ms}).ok());
+  run_until([&] { return answers_.size() == 1; });  // Its only request was late, and it is in line still.
+  ASSERT_TRUE(post({.url = url("/a", "[::ffff:127.0.0.1]"), .timeout = 100s}).ok());
+  run_until([&] { return kept_.size() == 1; });
+  kept_.clear();
+  run_until([&] { return answers_.size() == 3; });
+}
+
 TEST(HttpBreaker, OpensAfterTheLimitOfFailuresInARow) {
   const Instant now = Instant::from_nanoseconds(1);
   Breaker breaker{limits::kHttpFailures, 30s};

@@ -13,15 +13,10 @@ namespace rondo::http {
 
 namespace {
 
-/// Bytes of one read: large enough for large bodies, small enough to cost microseconds.
-constexpr std::size_t kReadBytes = 64 * 1024;
 /// Bytes of an answer that one turn writes.
 constexpr std::size_t kWriteBytes = 256 * 1024;
 
 }  // namespace
-
-ConnectionHost::ConnectionHost(ServerOptions given_options, Handler given_handler)
-    : options(std::move(given_options)), handler(std::move(given_handler)), buffer(kReadBytes) {}
 
 Connection::Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host)
     : Source("http " + peer, host.options.priority),

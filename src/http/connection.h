@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,21 +21,15 @@
 
 namespace rondo::http {
 
-/// What all connections of a server share. The server implements it.
+/// What all connections of a server share.
 struct ConnectionHost {
-  ConnectionHost(ServerOptions given_options, Handler given_handler);
-  virtual ~ConnectionHost() = default;
-  ConnectionHost(const ConnectionHost&) = delete;
-  ConnectionHost& operator=(const ConnectionHost&) = delete;
-
-  /// Called once for a connection. The host destroys it in a later turn.
-  virtual void on_closed() noexcept = 0;
-
   const ServerOptions options;
   const Handler handler;
-  ServerFigures figures;
+  const std::function<void()> on_closed;  // Called once for a connection. The server destroys it in a later turn.
+  ServerFigures figures = {};
   bool is_stopping = false;
-  std::vector<char> buffer;  // What one call reads; used by the connection that has the turn.
+  /// Receives the bytes of one read, which costs microseconds. Used by the connection that has the turn.
+  std::vector<char> buffer = std::vector<char>(std::size_t{64} * 1024);
 };
 
 class Connection final : public Source, private TimerNode, private AnswerSink {

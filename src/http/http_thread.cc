@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <atomic>
-#include <future>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -12,7 +11,6 @@
 
 #include "base/thrown.h"
 #include "rondo/base/assert.h"
-#include "rondo/base/thread_settings.h"
 #include "rondo/sched/mailbox.h"
 
 namespace rondo::http {
@@ -37,7 +35,7 @@ using ToHttp = std::variant<std::function<void(HttpGate&)>, ToCall, ToAnswer, To
 // What the HTTP thread sends.
 struct Forwarded {
   std::uint64_t number = 0;
-  std::function<void(HomeAnswer)> at_home;
+  std::function<void(Answer)> at_home;
 };
 struct Called {
   std::uint64_t number = 0;
@@ -55,17 +53,31 @@ struct Each : Functions... {
 struct HttpThread::Impl final : HttpGate {
   Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateHandler given_handler);
 
+  /// Takes the answer to a forwarded request on the home thread.
+  struct AtHome final : AnswerSink {
+    AtHome(Impl& its_impl, std::uint64_t its_number) : impl(its_impl), number(its_number), slot(std::make_shared<Answer::Slot>()) {
+      slot->sink = this;
+    }
+    ~AtHome() { slot->sink = nullptr; }
+    void answered(Response response) noexcept override { impl.answer(number, std::move(response)); }
+    void dropped() noexcept override { impl.answer(number, std::nullopt); }
+
+    Impl& impl;
+    const std::uint64_t number;
+    const std::shared_ptr<Answer::Slot> slot;
+  };
+
   // Home thread.
   Status open();
+  void answer(std::uint64_t number, std::optional<Response> response);
   void take(ToHome&& given);
   // HTTP thread.
-  void work(std::promise<Status> started);
-  Status prepare_thread() const;
+  void work();
   void take(ToHttp&& message);
   void call_now(ToCall&& call);
   void begin_stop();
   void check_stopped();
-  void forward(Answer answer, std::function<void(HomeAnswer)> at_home) override;
+  void forward(Answer answer, std::function<void(Answer)> at_home) override;
   Status post(std::function<void()> at_home) override;
   Server* server() noexcept override { return its_server.get(); }
   Client* client() noexcept override { return its_client.get(); }
@@ -92,7 +104,7 @@ struct HttpThread::Impl final : HttpGate {
   std::thread thread;
   std::unordered_map<std::uint64_t, CallDone> calls;
   std::uint64_t last_call = 0;
-  std::shared_ptr<HomeAnswer::Send> send;
+  std::unordered_map<std::uint64_t, AtHome> at_home;
 
   // HTTP thread, while it runs.
   std::unique_ptr<Server> its_server;
@@ -113,10 +125,6 @@ HttpThread::Impl::Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateH
       to_http(
           options.name + " from home", kToHttp, [this](ToHttp&& message) { take(std::move(message)); },
           options.forwards + options.calls + options.posts + 1),
-      send(std::make_shared<HomeAnswer::Send>([this](std::uint64_t number, std::optional<Response> response) {
-        const Status posted = to_http.post(ToAnswer{number, std::move(response)});
-        RONDO_ASSERT(posted.ok());  // A forward has its place.
-      })),
       drain(options.name + " drain", kToHttp, [this] { scheduler->stop(); }) {
   home_scheduler.add(to_home);
 }
@@ -167,16 +175,10 @@ Result<std::unique_ptr<HttpThread>> HttpThread::start(Scheduler& home, HttpThrea
   auto impl = std::make_unique<Impl>(home, std::move(options), std::move(handler));
   Impl& p = *impl;
   if (Status status = p.open(); !status.ok()) return failure(status.with_context("the HTTP thread"));
-  std::promise<Status> promise;
-  std::future<Status> started = promise.get_future();
   try {
-    p.thread = std::thread([&p, given = std::move(promise)]() mutable { p.work(std::move(given)); });
+    p.thread = std::thread([&p] { p.work(); });
   } catch (const std::system_error& error) {
     return failure(StatusCode::ResourceExhausted, std::string{"the HTTP thread: "} + error.what());
-  }
-  if (Status status = started.get(); !status.ok()) {
-    p.thread.join();
-    return failure(status.with_context("the HTTP thread"));
   }
   return std::unique_ptr<HttpThread>{new HttpThread(std::move(impl))};
 }
@@ -210,8 +212,9 @@ void HttpThread::Impl::take(ToHome&& given) {
                     contain("a function for the home thread", function);
                   },
                   [this](Forwarded& one) {
-                    if (!*send) return;  // Stopped: the client got 503.
-                    contain("the handler of a forwarded request", [&] { one.at_home(HomeAnswer{send, one.number}); });
+                    if (!thread.joinable()) return;  // Stopped: the client got 503.
+                    const AtHome& sink = at_home.try_emplace(one.number, *this, one.number).first->second;
+                    contain("the handler of a forwarded request", [&] { one.at_home(Answer{sink.slot}); });
                   },
                   [this](Called& called) {
                     const auto found = calls.find(called.number);
@@ -220,6 +223,13 @@ void HttpThread::Impl::take(ToHome&& given) {
                     contain("the receiver of an HTTP answer", [&] { done(std::move(called.answer)); });
                   }},
              message);
+}
+
+/// Destroys the sink that calls it.
+void HttpThread::Impl::answer(std::uint64_t number, std::optional<Response> response) {
+  const Status posted = to_http.post(ToAnswer{number, std::move(response)});
+  RONDO_ASSERT(posted.ok());  // A forward has its place.
+  at_home.erase(number);
 }
 
 void HttpThread::stop() {
@@ -231,7 +241,7 @@ void HttpThread::stop() {
   RONDO_ASSERT(posted.ok());
   p.thread.join();
   p.scheduler->move_here();
-  *p.send = nullptr;
+  p.at_home.clear();  // Answers are ignored from now on.
   p.forwarded.clear();
   p.its_client.reset();  // Its open calls get Cancelled.
   p.its_server.reset();
@@ -244,27 +254,13 @@ void HttpThread::stop() {
 
 // --- HTTP thread
 
-Status HttpThread::Impl::prepare_thread() const {
+void HttpThread::Impl::work() {
+  ::pthread_setname_np(::pthread_self(), options.name.substr(0, kThreadNameBytes).c_str());
   sigset_t pipe;
   ::sigemptyset(&pipe);
   ::sigaddset(&pipe, SIGPIPE);
   ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);  // OpenSSL writes to connections that may have ended.
-  ::pthread_setname_np(::pthread_self(), options.name.substr(0, kThreadNameBytes).c_str());
-  if (Status refused = pin_thread(::pthread_self(), options.cpus); !refused.ok()) return refused;
-  return options.nice == 0 ? Status{} : set_thread_nice(options.nice);
-}
-
-void HttpThread::Impl::work(std::promise<Status> started) {
-  Status status = prepare_thread();
-  std::unique_ptr<StallWatchdog> watchdog;
-  if (status.ok() && options.watchdog) {
-    Result<std::unique_ptr<StallWatchdog>> made = StallWatchdog::start(*scheduler, *options.watchdog);
-    if (made) watchdog = std::move(*made);
-    if (!made) status = std::move(made.error());
-  }
-  const bool runs = status.ok();
-  started.set_value(std::move(status));
-  if (runs) scheduler->run();
+  scheduler->run();
 }
 
 void HttpThread::Impl::take(ToHttp&& message) {
@@ -294,7 +290,7 @@ void HttpThread::Impl::call_now(ToCall&& call) {
   if (!status.ok()) answer_home(failure(std::move(status)));
 }
 
-void HttpThread::Impl::forward(Answer answer, std::function<void(HomeAnswer)> at_home) {
+void HttpThread::Impl::forward(Answer answer, std::function<void(Answer)> at_home) {
   if (is_stopping || forwarded.size() >= options.forwards) {
     refused_forwards.fetch_add(1, std::memory_order_relaxed);
     return answer.send(text_response(503, is_stopping ? "the server stops" : "too many requests are under way"));

@@ -2,7 +2,7 @@
 // TLS handshake delays the turns of the home scheduler. What crosses between the threads are values in two bounded mailboxes.
 //
 //   requests  the handler runs on the HTTP thread. It answers there, or it forwards the Answer: HttpGate::forward() runs a function on the
-//             home thread, which answers through a HomeAnswer, in its call or later.
+//             home thread, which gets an Answer of that thread.
 //   calls     call() on the home thread sends a request to another host; its 'done' runs on the home thread.
 //   posts     post() runs a function on the HTTP thread, and HttpGate::post() one on the home thread.
 //
@@ -18,46 +18,19 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "http/client.h"
 #include "http/limits.h"
 #include "http/server.h"
-#include "rondo/sched/stall_watchdog.h"
 
 namespace rondo::http {
-
-/// Answers a forwarded request. Move-only; home thread. A HomeAnswer that is destroyed unused answers 500. It may outlive the HttpThread.
-class HomeAnswer {
- public:
-  /// Sends the response, or nothing: 500. Cleared when the thread stops.
-  using Send = std::function<void(std::uint64_t number, std::optional<Response> response)>;
-
-  HomeAnswer(std::shared_ptr<const Send> send, std::uint64_t number) noexcept : send_(std::move(send)), number_(number) {}
-  HomeAnswer(HomeAnswer&&) noexcept = default;
-  HomeAnswer& operator=(HomeAnswer&& other) noexcept {
-    std::swap(send_, other.send_);
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~HomeAnswer() { finish(std::nullopt); }
-
-  /// See Answer::send(). After the thread has stopped it has no effect.
-  void send(Response response) { finish(std::move(response)); }
-
- private:
-  void finish(std::optional<Response> response) {
-    if (const auto send = std::exchange(send_, nullptr); send && *send) (*send)(number_, std::move(response));
-  }
-  std::shared_ptr<const Send> send_;
-  std::uint64_t number_;
-};
 
 /// The end of an HttpThread on the HTTP thread.
 class HttpGate {
  public:
-  /// Calls 'at_home' in a turn of the home scheduler. If limits::kHttpForwards requests are at home, answers 503 instead.
-  virtual void forward(Answer answer, std::function<void(HomeAnswer answer)> at_home) = 0;
+  /// Calls 'at_home' in a turn of the home scheduler, with an Answer that belongs to the home thread and may outlive the HttpThread. If
+  /// limits::kHttpForwards requests are at home, it answers 503 instead.
+  virtual void forward(Answer answer, std::function<void(Answer answer)> at_home) = 0;
   /// Calls 'at_home' in a turn of the home scheduler. ResourceExhausted if too many functions wait.
   virtual Status post(std::function<void()> at_home) = 0;
   /// Null without the option.
@@ -80,10 +53,6 @@ struct HttpThreadOptions {
   std::size_t calls = limits::kHttpHomeCalls;
   std::size_t posts = limits::kHttpPosts;
   Duration drain = limits::kHttpDrainTime;
-  /// See rondo/base/thread_settings.h and StallWatchdog. start() returns their errors.
-  std::vector<unsigned> cpus = {};
-  int nice = 0;
-  std::optional<StallWatchdogOptions> watchdog = {};
 };
 
 struct HttpThreadFigures {
@@ -105,7 +74,8 @@ class HttpThread {
   /// If this returns an error, 'done' is not called: ResourceExhausted (limits::kHttpHomeCalls), FailedPrecondition (no client, or
   /// stopped).
   Status call(ClientRequest request, CallDone done);
-  /// Calls 'function' in a turn of the HTTP thread. ResourceExhausted if too many wait, FailedPrecondition after stop().
+  /// Calls 'function' in a turn of the HTTP thread, for example to set the thread's nice value or CPUs (rondo/base/thread_settings.h).
+  /// ResourceExhausted if too many wait, FailedPrecondition after stop().
   Status post(std::function<void(HttpGate& gate)> function);
   /// Sends the answers that were given before. Requests that the home thread has not answered get 503. Connections and calls that are open
   /// after HttpThreadOptions::drain are ended. Then joins the thread and calls the remaining 'done', with Cancelled if there is no answer.

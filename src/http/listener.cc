@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -22,21 +21,18 @@ constexpr int kBacklog = 512;    // The kernel lowers it to net.core.somaxconn.
 constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START of systemd.
 constexpr unsigned kPassedSearched = 64;
 
-unsigned number_in(const char* variable) {
+/// 0 if the variable is absent or no number.
+unsigned long number_in(const char* variable) {
   const char* const text = std::getenv(variable);
-  unsigned number = 0;
-  if (text == nullptr) return 0;
-  const std::string_view view{text};
-  const auto [end, error] = std::from_chars(view.begin(), view.end(), number);
-  return error == std::errc{} && end == view.end() ? number : 0;
+  return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
 }
 
 /// The position of 'name' in LISTEN_FDNAMES, which separates names by colons.
-std::optional<unsigned> position_of(std::string_view name, unsigned count) {
+std::optional<unsigned> position_of(std::string_view name) {
   if (name.empty()) return 0;
   const char* const text = std::getenv("LISTEN_FDNAMES");
   std::string_view rest = text == nullptr ? "" : text;
-  for (unsigned position = 0; position < count; ++position) {
+  for (unsigned position = 0; position < kPassedSearched; ++position) {
     const std::size_t end = rest.find(':');
     if (rest.substr(0, end) == name) return position;
     if (end == std::string_view::npos) break;
@@ -96,9 +92,9 @@ Status prepare_listener(int fd) {
 }
 
 Result<std::optional<UniqueFd>> take_passed_socket(std::string_view name) {
-  if (number_in("LISTEN_PID") != static_cast<unsigned>(::getpid())) return std::optional<UniqueFd>{};
-  const unsigned count = number_in("LISTEN_FDS");
-  const std::optional<unsigned> position = position_of(name, std::min(count, kPassedSearched));
+  if (number_in("LISTEN_PID") != static_cast<unsigned long>(::getpid())) return std::optional<UniqueFd>{};
+  const unsigned long count = number_in("LISTEN_FDS");
+  const std::optional<unsigned> position = position_of(name);
   if (!position || *position >= count) return std::optional<UniqueFd>{};
   const int fd = kFirstPassed + static_cast<int>(*position);
   if (Status status = prepare_listener(fd); !status.ok()) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/beast/http/status.hpp>
-#include <cstdio>
 #include <ctime>
 
 namespace rondo::http {
@@ -24,18 +23,13 @@ bool is_in_value(char c) noexcept {
   return c == '\t' || (byte >= 0x20 && byte != 0x7f);
 }
 
-/// The form of RFC 9110, which does not depend on the locale: "Sun, 06 Nov 1994 08:49:37 GMT".
+/// The form of RFC 9110: "Sun, 06 Nov 1994 08:49:37 GMT". Rondo's programs never leave the locale "C".
 std::string date(std::int64_t seconds) {
-  static constexpr std::array<const char*, 7> kDays{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-  static constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
   const std::time_t time = seconds;
   std::tm parts{};
-  if (::gmtime_r(&time, &parts) == nullptr) return "Thu, 01 Jan 1970 00:00:00 GMT";
   std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%s, %02d %s %04d %02d:%02d:%02d GMT", kDays[static_cast<std::size_t>(parts.tm_wday)],
-                parts.tm_mday, kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900, parts.tm_hour, parts.tm_min,
-                parts.tm_sec);
-  return text.data();
+  ::gmtime_r(&time, &parts);
+  return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
 bool has_body(unsigned status) noexcept { return status != 204 && status != 304; }

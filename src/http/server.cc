@@ -22,10 +22,16 @@ constexpr Duration kAcceptAgain = 100ms;
 
 Server::Server(Scheduler& scheduler, ServerOptions options, Handler handler)
     : Source("http", options.priority),
-      ConnectionHost(std::move(options), std::move(handler)),
       scheduler_(scheduler),
-      listener_(this->options.listener),
-      retry_("http accept", this->options.priority, [this] {
+      host_{.options = std::move(options),
+            .handler = std::move(handler),
+            .on_closed =
+                [this] {
+                  ++closed_;
+                  wake();
+                }},
+      listener_(host_.options.listener),
+      retry_("http accept", host_.options.priority, [this] {
         may_accept_ = static_cast<bool>(listener_);
         wake();
       }) {}
@@ -52,7 +58,7 @@ Status Server::listen() {
   if (listener_) {
     if (Status status = prepare_listener(listener_.get()); !status.ok()) return status;
   } else {
-    Result<UniqueFd> made = listen_at(options.address, options.port);
+    Result<UniqueFd> made = listen_at(host_.options.address, host_.options.port);
     if (!made) return std::move(made.error());
     listener_ = std::move(*made);
   }
@@ -65,7 +71,7 @@ Status Server::listen() {
 }
 
 ServerFigures Server::figures() const {
-  ServerFigures copy = ConnectionHost::figures;
+  ServerFigures copy = host_.figures;
   copy.connections = open_connections();
   return copy;
 }
@@ -79,7 +85,7 @@ Turn Server::run(const Budget& budget) {
   Turn turn;
   reap();
   turn.items = std::max(accept_some(std::min(budget.items, kAcceptsATurn)), 1U);
-  if (is_stopping && connections_.empty() && on_stopped_) std::exchange(on_stopped_, {})();
+  if (host_.is_stopping && connections_.empty() && on_stopped_) std::exchange(on_stopped_, {})();
   turn.backlog = may_accept_ || closed_ > 0 ? Backlog::More : Backlog::Empty;
   return turn;
 }
@@ -96,7 +102,7 @@ std::uint32_t Server::accept_some(std::uint32_t most) {
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       may_accept_ = false;
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      ++ConnectionHost::figures.not_accepted;
+      ++host_.figures.not_accepted;
       may_accept_ = false;
       retry_.arm_at(scheduler_.now() + kAcceptAgain);
     }
@@ -106,19 +112,18 @@ std::uint32_t Server::accept_some(std::uint32_t most) {
 }
 
 void Server::accept(UniqueFd fd, const std::string& peer) {
-  if (open_connections() >= options.connections && !make_room()) {
-    ++ConnectionHost::figures.refused_connections;
+  if (open_connections() >= host_.options.connections && !make_room()) {
+    ++host_.figures.refused_connections;
     return;
   }
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ConnectionHost& host = *this;
-  auto connection = std::make_unique<Connection>(scheduler_, std::move(fd), peer, host);
+  auto connection = std::make_unique<Connection>(scheduler_, std::move(fd), peer, host_);
   if (!connection->start().ok()) {
-    ++ConnectionHost::figures.not_accepted;
+    ++host_.figures.not_accepted;
     return;
   }
-  ++ConnectionHost::figures.accepted;
+  ++host_.figures.accepted;
   connections_.push_back(std::move(connection));
 }
 
@@ -129,7 +134,7 @@ bool Server::make_room() {
     if (connection->is_idle() && (oldest == nullptr || connection->since() < oldest->since())) oldest = connection.get();
   }
   if (oldest == nullptr) return false;
-  ++ConnectionHost::figures.gave_way;
+  ++host_.figures.gave_way;
   oldest->close();
   return true;
 }
@@ -140,13 +145,8 @@ void Server::reap() {
   closed_ = 0;
 }
 
-void Server::on_closed() noexcept {
-  ++closed_;
-  wake();
-}
-
 void Server::stop() {
-  is_stopping = true;
+  host_.is_stopping = true;
   may_accept_ = false;
   if (listener_) scheduler_.reactor().unwatch(listener_.get());
   listener_.reset();

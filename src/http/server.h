@@ -19,7 +19,7 @@
 
 namespace rondo::http {
 
-class Server final : public Source, private ConnectionHost {
+class Server final : public Source {
  public:
   /// Listens and accepts from now on. 'scheduler' must outlive the server. InvalidArgument for a bad address or listener, else the error of
   /// the system call.
@@ -30,7 +30,7 @@ class Server final : public Source, private ConnectionHost {
   /// Accepts no more connections, closes idle ones, and closes each other one after the answer that is under way.
   void stop();
   /// Called in a turn of the server when its last connection has ended after stop(); immediately if there is none.
-  void on_stopped(std::function<void()> handler) { on_stopped_ = std::move(handler); }
+  void on_stopped(std::function<void()> call) { on_stopped_ = std::move(call); }
 
   std::uint16_t port() const noexcept { return port_; }
   /// "127.0.0.1:80".
@@ -47,10 +47,10 @@ class Server final : public Source, private ConnectionHost {
   void accept(UniqueFd fd, const std::string& peer);
   bool make_room();
   void reap();
-  void on_closed() noexcept override;
   std::size_t open_connections() const noexcept { return connections_.size() - closed_; }
 
   Scheduler& scheduler_;
+  ConnectionHost host_;
   UniqueFd listener_;
   std::uint16_t port_ = 0;
   std::string endpoint_;
