@@ -12,10 +12,9 @@ namespace rondo::http {
 
 class Breaker {
  public:
-  static constexpr Duration kFirstPause = 1s;
   enum class Admission : std::uint8_t { Yes, Probe, No };
 
-  Breaker(unsigned failures, Duration longest) noexcept : failures_most_(failures), longest_(longest) {}
+  Breaker(unsigned failures, Duration first, Duration longest) noexcept : failures_most_(failures), first_(first), longest_(longest) {}
 
   /// With Probe the request must end in succeeded(), failed() or abandoned(), and until then no other one is admitted.
   Admission admit(Instant now) noexcept {
@@ -34,7 +33,7 @@ class Breaker {
     is_probed_ = is_probed_ && !is_probe;
     failures_ = std::min(failures_ + 1, failures_most_);
     if (!is_open()) return;
-    pause_ = std::min(pause_ == Duration{0} ? kFirstPause : 2 * pause_, longest_);
+    pause_ = std::min(pause_ == Duration{0} ? first_ : 2 * pause_, longest_);
     until_ = now + pause_;
   }
   /// The probe was ended by its caller, not by the host.
@@ -47,6 +46,7 @@ class Breaker {
 
  private:
   unsigned failures_most_;
+  Duration first_;
   Duration longest_;
   unsigned failures_ = 0;  // In a row.
   bool is_probed_ = false;

@@ -71,7 +71,8 @@ long milliseconds(Duration time) {
 }  // namespace
 
 struct Client::Host {
-  Host(std::string its_name, const ClientOptions& options) : name(std::move(its_name)), breaker(options.failures, options.break_time) {}
+  Host(std::string its_name, const ClientOptions& options)
+      : name(std::move(its_name)), breaker(options.failures, options.first_break, options.break_time) {}
 
   const std::string name;
   Breaker breaker;

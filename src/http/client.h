@@ -68,6 +68,7 @@ struct ClientOptions {
   std::size_t queue = limits::kHttpQueue;
   std::size_t hosts = limits::kHttpHosts;
   unsigned failures = limits::kHttpFailures;
+  Duration first_break = 1s;  // The first pause of a host that fails; break_time is the longest.
   Duration break_time = limits::kHttpBreakTime;
 };
 

@@ -74,8 +74,8 @@ bool Connection::has_backlog() const {
 
 void Connection::step() {
   const bool was_polled = std::exchange(was_polled_, false);
-  if (std::exchange(is_late_, false) && scheduler_.now() >= deadline()) time_out();
-  if (fd_ && phase_ == Phase::Reading) read_some();
+  if (phase_ == Phase::Reading) read_some();  // First, because a busy thread is no fault of the client.
+  if (std::exchange(is_late_, false) && fd_ && scheduler_.now() >= deadline()) time_out();
   if (fd_ && phase_ == Phase::Handling) {
     if (response_ || was_dropped_) {
       begin_answer();

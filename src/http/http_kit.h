@@ -115,6 +115,7 @@ class Peer {
   void send_some() {
     while (!unsent_.empty() && fd_) {
       const ssize_t sent = ::send(fd_.get(), unsent_.data(), std::min<std::size_t>(unsent_.size(), 65536), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0 && errno != EAGAIN && errno != EINTR) was_reset = true;
       if (sent <= 0) return;
       unsent_.erase(0, static_cast<std::size_t>(sent));
     }

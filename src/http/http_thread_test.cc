@@ -26,7 +26,8 @@ std::string get(std::string_view target) { return "GET " + std::string{target} +
 class HttpThreadTest : public Loop {
  protected:
   HttpThreadTest() {
-    options_.server.emplace();
+    options_.server.emplace().linger_time = 1ms;
+    options_.drain = 1000s;
     options_.client.emplace().any_network = true;
     handler_ = [this](Request request, Answer answer, HttpGate& gate) {
       if (request.path() == "/here") return answer.send(text_response(200, "here"));
@@ -48,6 +49,7 @@ class HttpThreadTest : public Loop {
   }
   std::string url(std::string_view path) const { return "http://" + http_->endpoint() + std::string{path}; }
   Status call(ClientRequest request) {
+    request.timeout = request.connect_timeout = 1000s;
     return http_->call(std::move(request), [this](Result<ClientAnswer> answer) {
       EXPECT_TRUE(scheduler_.is_here());
       answers_.push_back(std::move(answer));
@@ -84,7 +86,7 @@ TEST_F(HttpThreadTest, AnAnswerMayComeInALaterTurnAtHome) {
 
 TEST_F(HttpThreadTest, CallsGoOutAndTheirAnswersComeHome) {
   start();
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(call({.url = url("/echo"), .body = std::to_string(i), .timeout = 100s}).ok());
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(call({.url = url("/echo"), .body = std::to_string(i)}).ok());
   ASSERT_TRUE(call({.url = "nonsense"}).ok());
   run_until([&] { return answers_.size() == 101; });
   int well = 0;
@@ -129,7 +131,7 @@ TEST_F(HttpThreadTest, MoreRequestsThanTheHomeThreadMayHaveGet503) {
 TEST_F(HttpThreadTest, MoreCallsThanTheLimitAreRefused) {
   options_.calls = 2;
   start();
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(call({.url = url("/keep"), .timeout = 100s}).ok());
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(call({.url = url("/keep")}).ok());
   EXPECT_EQ(call({.url = url("/keep")}).code(), StatusCode::ResourceExhausted);
   run_until([&] { return kept_.size() == 2; });
   kept_.clear();
@@ -209,7 +211,7 @@ TEST_F(HttpThreadTest, AStopAnswersEachCall) {
   sockaddr_storage bound{};
   socklen_t length = sizeof bound;
   ASSERT_EQ(::getsockname(silent.get(), reinterpret_cast<sockaddr*>(&bound), &length), 0);
-  for (int i = 0; i < 10; ++i) ASSERT_TRUE(call({.url = "http://" + endpoint_text(bound) + "/", .timeout = 100s}).ok());
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(call({.url = "http://" + endpoint_text(bound) + "/"}).ok());
   UniqueFd accepted;
   run_until([&] {
     accepted = UniqueFd{::accept4(silent.get(), nullptr, nullptr, SOCK_CLOEXEC)};
@@ -248,14 +250,14 @@ TEST_F(HttpThreadTest, AReceiverMayStopTheThread) {
 
 /// Clients, calls and functions are under way whenever the stop comes, and each call ends once.
 TEST_F(HttpThreadTest, AStopAtAnyTimeLosesNothing) {
-  options_.drain = 50ms;
+  options_.drain = 20ms;
   for (int round = 0; round < plain_or_sanitized(60, 20); ++round) {
     answers_.clear();
     kept_.clear();
     start();
     std::vector<Peer> peers;
     for (int i = 0; i < 4; ++i) peers.emplace_back(http_->port()).say(get("/home") + get("/here") + get("/keep"));
-    for (int i = 0; i < 10; ++i) ASSERT_TRUE(call({.url = url(i % 3 == 0 ? "/keep" : "/home"), .timeout = 100s}).ok());
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(call({.url = url(i % 3 == 0 ? "/keep" : "/home")}).ok());
     ASSERT_TRUE(http_->post([](HttpGate& gate) { static_cast<void>(gate.post([] {})); }).ok());
     for (int turns = 0; turns < round * 3; ++turns) {
       if (!scheduler_.turn()) scheduler_.wait(clock_.now() + 100us);

@@ -108,7 +108,7 @@ inline constexpr std::size_t kHttpHosts = 4096;
 /// Test: `HttpBreaker.OpensAfterTheLimitOfFailuresInARow`.
 inline constexpr unsigned kHttpFailures = 5;
 
-/// The longest time without a request to a host that fails. The first is a second, and each failed probe doubles it.
+/// The longest time without a request to a host that fails. The first is ClientOptions::first_break, and each failed probe doubles it.
 /// Reached: the time does not grow. Figure: none: it is a time. Test: `HttpBreaker.ThePauseDoublesUpToTheLimit`.
 inline constexpr Duration kHttpBreakTime = 30s;
 
