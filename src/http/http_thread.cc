@@ -104,7 +104,7 @@ struct HttpThread::Impl final : HttpGate {
   std::thread thread;
   std::unordered_map<std::uint64_t, CallDone> calls;
   std::uint64_t last_call = 0;
-  std::unordered_map<std::uint64_t, AtHome> at_home;
+  std::unordered_map<std::uint64_t, AtHome> sinks;
 
   // HTTP thread, while it runs.
   std::unique_ptr<Server> its_server;
@@ -213,7 +213,7 @@ void HttpThread::Impl::take(ToHome&& given) {
                   },
                   [this](Forwarded& one) {
                     if (!thread.joinable()) return;  // Stopped: the client got 503.
-                    const AtHome& sink = at_home.try_emplace(one.number, *this, one.number).first->second;
+                    const AtHome& sink = sinks.try_emplace(one.number, *this, one.number).first->second;
                     contain("the handler of a forwarded request", [&] { one.at_home(Answer{sink.slot}); });
                   },
                   [this](Called& called) {
@@ -229,7 +229,7 @@ void HttpThread::Impl::take(ToHome&& given) {
 void HttpThread::Impl::answer(std::uint64_t number, std::optional<Response> response) {
   const Status posted = to_http.post(ToAnswer{number, std::move(response)});
   RONDO_ASSERT(posted.ok());  // A forward has its place.
-  at_home.erase(number);
+  sinks.erase(number);
 }
 
 void HttpThread::stop() {
@@ -241,7 +241,7 @@ void HttpThread::stop() {
   RONDO_ASSERT(posted.ok());
   p.thread.join();
   p.scheduler->move_here();
-  p.at_home.clear();  // Answers are ignored from now on.
+  p.sinks.clear();  // Answers are ignored from now on.
   p.forwarded.clear();
   p.its_client.reset();  // Its open calls get Cancelled.
   p.its_server.reset();
