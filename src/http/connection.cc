@@ -141,6 +141,7 @@ void Connection::refuse(unsigned status, std::string_view why) {
 
 void Connection::handle() {
   Request request = parser_.take();
+  at_handler_ = request.body.capacity();
   request.peer = peer_;
   closes_ = !request.keep_alive;
   is_head_ = request.method == "HEAD";
@@ -171,6 +172,8 @@ void Connection::dropped() noexcept {
 
 void Connection::begin_answer() {
   slot_.reset();
+  at_handler_ = 0;
+  note_memory();
   if (std::exchange(was_dropped_, false)) response_ = text_response(500, "the request was not answered");
   if (const std::string why = why_unsendable(*response_); !why.empty()) {
     ++host_.figures.unsendable;
@@ -276,7 +279,7 @@ void Connection::time_out() {
 
 void Connection::note_memory() noexcept {
   std::size_t now = 0;
-  if (fd_) now = parser_.held() + unread_.capacity() + head_.capacity() + (response_ ? response_->body.capacity() : 0);
+  if (fd_) now = parser_.held() + at_handler_ + unread_.capacity() + head_.capacity() + (response_ ? response_->body.capacity() : 0);
   host_.figures.memory = host_.figures.memory - std::exchange(held_, now) + now;
 }
 

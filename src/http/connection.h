@@ -93,7 +93,8 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   std::optional<Response> response_;
   std::string head_;  // Head of the answer; response_ has its body.
   std::size_t written_ = 0;
-  std::size_t held_ = 0;  // Its part of ServerFigures::memory.
+  std::size_t at_handler_ = 0;  // Bytes of the body that the handler has.
+  std::size_t held_ = 0;        // Its part of ServerFigures::memory.
 };
 
 }  // namespace rondo::http

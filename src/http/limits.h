@@ -35,10 +35,10 @@ inline constexpr std::size_t kHttpBodyBytes = 64 * 1024;
 /// `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`.
 inline constexpr std::size_t kHttpConnections = 768;
 
-/// Bytes that all connections together hold: requests that are read, and answers that are not sent yet. Each connection has kHttpOwnBytes
-/// outside of it.
-/// Reached: a request or an answer that needs more gets 503, and its connection is closed. Figure: none: ServerFigures::without_memory
-/// counts it, and no command shows it yet. Test: `HttpServer.TheMemoryOfAllConnectionsIsBounded`.
+/// Bytes that all connections together hold: requests that are not answered yet, and answers that are not sent yet. Each connection has
+/// kHttpOwnBytes outside of it. Reached: a request or an answer that needs more gets 503, and its connection is closed. Figure: none:
+/// ServerFigures::without_memory counts it, and no command shows it yet. Test: `HttpServer.TheMemoryOfAllConnectionsIsBounded`,
+/// `HttpServer.ARequestThatItsHandlerHasCountsUntilItIsAnswered`.
 inline constexpr std::size_t kHttpMemory = std::size_t{64} * 1024 * 1024;
 
 /// Bytes that a connection may hold whatever the others hold, so that requests of usual size are always read.
@@ -93,10 +93,10 @@ inline constexpr std::size_t kHttpCallsPerHost = 8;
 /// `HttpClient.AFullQueueRefusesFurtherRequests`.
 inline constexpr std::size_t kHttpQueue = 4096;
 
-/// Bytes of an answer's body for which ClientRequest::answer_bytes sets no other limit.
+/// Bytes of an answer's body for which ClientRequest::answer_bytes sets no other limit. Answers wait for their receiver, up to kHttpQueue.
 /// Reached: ResourceExhausted; the connection is closed. Figure: none: the caller gets the error. Test:
 /// `HttpClient.AnAnswerAboveTheLimitIsCut`.
-inline constexpr std::size_t kHttpAnswerBytes = std::size_t{1024} * 1024;
+inline constexpr std::size_t kHttpAnswerBytes = std::size_t{64} * 1024;
 
 /// Hosts of which the client counts failures. A host without requests is forgotten when there is no room.
 /// Reached: the client forgets the failures of all hosts without requests. Figure: none: a forgotten host gets one more request. Test:

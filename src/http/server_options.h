@@ -39,7 +39,7 @@ struct ServerOptions {
 /// 'connections' and 'memory' are current, the others count since the start.
 struct ServerFigures {
   std::size_t connections = 0;
-  std::size_t memory = 0;  // Bytes of requests being read and of answers not yet sent.
+  std::size_t memory = 0;  // Bytes of requests not yet answered and of answers not yet sent.
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Closed, because all places were taken and in use.
   std::uint64_t gave_way = 0;             // Idle connections closed for a new one.

@@ -361,6 +361,29 @@ TEST_F(HttpServer, TheMemoryOfAllConnectionsIsBounded) {
   run_until([&] { return first.answers(200) == 1; });
 }
 
+TEST_F(HttpServer, ARequestThatItsHandlerHasCountsUntilItIsAnswered) {
+  options_.memory = 1 << 20;
+  options_.body_limit = [](std::string_view) { return std::size_t{8} << 20; };
+  open();
+  Peer first = connect();
+  first.say(post("/keep", std::string(700'000, 'x')));
+  run_until([&] { return kept_.size() == 1; });
+  EXPECT_GE(figures().memory, 700'000U);
+  Peer second = connect();
+  second.say(post("/keep", std::string(700'000, 'x')));
+  run_until([&] { return second.hears("HTTP/1.1 503 "); });
+  second.close();
+  kept_[0].send({});
+  run_until([&] { return first.answers(200) == 1; });
+  Peer third = connect();
+  third.say(post("/keep", std::string(700'000, 'x')));
+  run_until([&] { return kept_.size() == 2; });
+  third.reset();
+  run_until([&] { return figures().connections == 1; });
+  run_now();
+  EXPECT_LT(figures().memory, 1000U);
+}
+
 // --- slow clients
 
 TEST_F(HttpServer, AHeaderThatTakesTooLongIsRefused) {
