@@ -22,16 +22,6 @@ constexpr long kKeptSeconds = 60;
 /// Header fields that libcurl or this client sets.
 constexpr std::array kOwnFields{"Content-Length", "Transfer-Encoding", "Expect", "Connection", "Host"};
 
-struct FreeUrl {
-  void operator()(CURLU* url) const noexcept { curl_url_cleanup(url); }
-};
-struct FreeEasy {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
-};
-struct FreeList {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
-};
-
 std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
   if (curl_url_get(url, part, &text, flags) != CURLUE_OK || text == nullptr) return {};
@@ -62,6 +52,10 @@ Result<IpAddress> address_of(const sockaddr& address) {
   std::uint32_t v4 = 0;
   for (std::size_t i = 12; i < bytes.size(); ++i) v4 = v4 << 8 | bytes[i];
   return IpAddress::v4(v4);
+}
+
+Status left_alone(const std::string& host) {
+  return {StatusCode::Unavailable, host + " has failed several times and is left alone for a while"};
 }
 
 long milliseconds(Duration time) {
@@ -99,9 +93,9 @@ struct Client::Call final : TimerNode {
   Instant started;
   bool is_probe = false;
   bool is_late = false;
-  std::unique_ptr<curl_slist, FreeList> headers;
-  std::unique_ptr<CURL, FreeEasy> easy;  // From the start on.
-  std::string body;                      // The body of the answer.
+  std::unique_ptr<curl_slist, FreedBy<curl_slist_free_all>> headers;
+  std::unique_ptr<CURL, FreedBy<curl_easy_cleanup>> easy;  // From the start on.
+  std::string body;                                        // The body of the answer.
   std::size_t header_bytes = 0;
   bool is_too_long = false;
   bool has_opened = false;     // A socket, to an address that is allowed.
@@ -151,7 +145,7 @@ ClientFigures Client::figures() const {
 
 /// "name:port" of the URL, or what is wrong with it.
 Result<std::string> Client::host_of(const ClientRequest& request) const {
-  const std::unique_ptr<CURLU, FreeUrl> url{curl_url()};
+  const std::unique_ptr<CURLU, FreedBy<curl_url_cleanup>> url{curl_url()};
   if (!url) return failure(Status::out_of_memory());
   const auto wrong = [&](std::string_view why) {
     return failure(StatusCode::InvalidArgument, "the URL '" + visible_text(request.url.substr(0, 200)) + "': " + std::string{why});
@@ -191,7 +185,7 @@ Status Client::post(ClientRequest request, CallDone done) {
   const Breaker::Admission admission = to.breaker.admit(now);
   if (admission == Breaker::Admission::No) {
     ++counted_.broken;
-    return {StatusCode::Unavailable, *name + " has failed several times and is left alone for a while"};
+    return left_alone(*name);
   }
   auto made = std::make_unique<Call>(*this, to, std::move(request), std::move(done));
   Call& call = *made;
@@ -368,7 +362,7 @@ void Client::judge(Call& call, const Result<ClientAnswer>& answer) {
 void Client::fail_waiting(Host& host) {
   for (Call* const call : std::exchange(host.waiting, {})) {
     ++counted_.broken;
-    end(*call, failure(StatusCode::Unavailable, host.name + " has failed several times and is left alone for a while"));
+    end(*call, failure(left_alone(host.name)));
   }
 }
 
@@ -441,27 +435,26 @@ bool Client::serve_sockets() {
 // --- libcurl's callbacks
 
 int Client::socket_changed(CURL*, curl_socket_t socket, int what, void* client, void*) {
-  static_cast<Client*>(client)->watch(socket, what);
-  return 0;
-}
-
-void Client::watch(curl_socket_t socket, int what) {
-  const auto found = std::ranges::find(sockets_, socket, &pollfd::fd);
+  Client& self = *static_cast<Client*>(client);
+  Reactor& reactor = self.scheduler_.reactor();
+  std::vector<pollfd>& sockets = self.sockets_;
+  const auto found = std::ranges::find(sockets, socket, &pollfd::fd);
   if (what != CURL_POLL_IN && what != CURL_POLL_OUT && what != CURL_POLL_INOUT) {
-    scheduler_.reactor().unwatch(socket);
-    if (found != sockets_.end()) sockets_.erase(found);
-    return;
+    reactor.unwatch(socket);
+    if (found != sockets.end()) sockets.erase(found);
+    return 0;
   }
   const Interest interest = what == CURL_POLL_IN ? Interest::Read : what == CURL_POLL_OUT ? Interest::Write : Interest::ReadWrite;
   const auto events = static_cast<short>((what != CURL_POLL_OUT ? POLLIN : 0) | (what != CURL_POLL_IN ? POLLOUT : 0));
   // If the reactor refuses the socket, the request ends at its deadline.
-  if (found != sockets_.end()) {
+  if (found != sockets.end()) {
     found->events = events;
-    static_cast<void>(scheduler_.reactor().rewatch(socket, interest));
+    static_cast<void>(reactor.rewatch(socket, interest));
   } else {
-    sockets_.push_back({.fd = socket, .events = events, .revents = 0});
-    static_cast<void>(scheduler_.reactor().watch(socket, interest, *this));
+    sockets.push_back({.fd = socket, .events = events, .revents = 0});
+    static_cast<void>(reactor.watch(socket, interest, self));
   }
+  return 0;
 }
 
 int Client::timer_changed(CURLM*, long wait_ms, void* client) {
@@ -486,7 +479,7 @@ curl_socket_t Client::open_socket(void* of_call, curlsocktype, curl_sockaddr* ad
 }
 
 int Client::close_socket(void* client, curl_socket_t socket) {
-  static_cast<Client*>(client)->watch(socket, CURL_POLL_REMOVE);
+  socket_changed(nullptr, socket, CURL_POLL_REMOVE, client, nullptr);
   return ::close(socket);
 }
 

@@ -123,7 +123,6 @@ class Client final : public Source, private TimerNode {
   std::uint32_t deliver(std::uint32_t most);
   void deliver_one();
   bool serve_sockets();
-  void watch(curl_socket_t socket, int what);
   void on_due() override;
 
   // libcurl's callbacks.
@@ -134,13 +133,17 @@ class Client final : public Source, private TimerNode {
   static std::size_t write_body(char* bytes, std::size_t size, std::size_t count, void* call);
   static std::size_t write_header(char* bytes, std::size_t size, std::size_t count, void* call);
 
-  struct FreeMulti {
-    void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+  template <auto free>
+  struct FreedBy {
+    template <class T>
+    void operator()(T* object) const noexcept {
+      static_cast<void>(free(object));
+    }
   };
 
   Scheduler& scheduler_;
   const ClientOptions options_;
-  std::unique_ptr<CURLM, FreeMulti> multi_;
+  std::unique_ptr<CURLM, FreedBy<curl_multi_cleanup>> multi_;
   std::vector<pollfd> sockets_;  // libcurl waits for them.
   std::map<std::string, std::unique_ptr<Host>, std::less<>> hosts_;
   std::deque<Host*> startable_;  // Each once, if it has waiting calls and room for another one.

@@ -84,6 +84,7 @@ struct HttpThread::Impl final : HttpGate {
   // Both.
   template <class Call>
   void contain(std::string_view whose, Call&& call);
+  Status take_place(std::atomic<std::size_t>& posts) const;
 
   // The home thread makes and destroys all objects, so a post of the home thread never meets a scheduler that ends.
   const HttpThreadOptions options;
@@ -136,6 +137,12 @@ void HttpThread::Impl::contain(std::string_view whose, Call&& call) {
     return Status{};
   });
   if (!status.ok()) thrown.fetch_add(1, std::memory_order_relaxed);
+}
+
+Status HttpThread::Impl::take_place(std::atomic<std::size_t>& posts) const {
+  if (posts.fetch_add(1, std::memory_order_relaxed) < options.posts) return {};
+  posts.fetch_sub(1, std::memory_order_relaxed);
+  return {StatusCode::ResourceExhausted, "too many functions wait for the other thread"};
 }
 
 // --- home thread
@@ -197,11 +204,8 @@ Status HttpThread::call(ClientRequest request, CallDone done) {
 Status HttpThread::post(std::function<void(HttpGate&)> function) {
   Impl& p = *impl_;
   if (!p.thread.joinable()) return {StatusCode::FailedPrecondition, "the HTTP thread has stopped"};
-  if (p.posts_to_http.fetch_add(1, std::memory_order_relaxed) >= p.options.posts) {
-    p.posts_to_http.fetch_sub(1, std::memory_order_relaxed);
-    return {StatusCode::ResourceExhausted, "too many functions wait for the HTTP thread"};
-  }
-  return p.to_http.post(std::move(function));
+  Status status = p.take_place(p.posts_to_http);
+  return status.ok() ? p.to_http.post(std::move(function)) : status;
 }
 
 /// 'given' is moved out of the mailbox first, because a function may call stop(), which empties the mailbox.
@@ -302,11 +306,8 @@ void HttpThread::Impl::forward(Answer answer, std::function<void(Answer)> at_hom
 }
 
 Status HttpThread::Impl::post(std::function<void()> at_home) {
-  if (posts_to_home.fetch_add(1, std::memory_order_relaxed) >= options.posts) {
-    posts_to_home.fetch_sub(1, std::memory_order_relaxed);
-    return {StatusCode::ResourceExhausted, "too many functions wait for the home thread"};
-  }
-  return to_home.post(std::move(at_home));
+  Status status = take_place(posts_to_home);
+  return status.ok() ? to_home.post(std::move(at_home)) : status;
 }
 
 /// The home thread waits in stop(), so it cannot answer the forwarded requests any more.
