@@ -646,7 +646,7 @@ class HttpServerWithCurl : public HttpServer {
   std::string url(std::string_view path) const { return "http://" + server_->endpoint() + std::string{path}; }
 };
 
-TEST_F(HttpServerWithCurl, CurlGetsItsAnswers) {
+TEST_F(HttpServerWithCurl, CurlGetsItsAnswersAndSendsLargeBodies) {
   open();
   const std::optional<std::string> plain = curl({"-w", " %{http_code}", url("/a"), url("/b")});
   if (!plain) GTEST_SKIP() << "the program curl is not installed";
