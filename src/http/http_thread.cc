@@ -7,7 +7,6 @@
 #include <system_error>
 #include <thread>
 #include <unordered_map>
-#include <variant>
 
 #include "base/thrown.h"
 #include "rondo/base/assert.h"
@@ -20,33 +19,13 @@ namespace {
 constexpr std::size_t kThreadNameBytes = 15;  // Linux keeps this many.
 constexpr Priority kToHttp{16};               // Answers go before new requests.
 
-// What the home thread sends.
-struct ToCall {
-  std::uint64_t number = 0;
-  ClientRequest request;
-};
-struct ToAnswer {
-  std::uint64_t number = 0;
-  std::optional<Response> response;
-};
-struct ToStop {};
-using ToHttp = std::variant<std::function<void(HttpGate&)>, ToCall, ToAnswer, ToStop>;
-
-// What the HTTP thread sends.
-struct Forwarded {
-  std::uint64_t number = 0;
-  std::function<void(Answer)> at_home;
-};
-struct Called {
-  std::uint64_t number = 0;
-  Result<ClientAnswer> answer;
-};
-using ToHome = std::variant<std::function<void()>, Forwarded, Called>;
-
-template <class... Functions>
-struct Each : Functions... {
-  using Functions::operator()...;
-};
+/// What crosses between the threads. A task is moved out of its mailbox before it runs, because it may call stop(), which empties the
+/// mailbox of the home thread.
+using Task = std::function<void()>;
+void run(Task&& given) {
+  const Task task = std::move(given);
+  task();
+}
 
 }  // namespace
 
@@ -70,11 +49,12 @@ struct HttpThread::Impl final : HttpGate {
   // Home thread.
   Status open();
   void answer(std::uint64_t number, std::optional<Response> response);
-  void take(ToHome&& given);
+  void handle_forwarded(std::uint64_t number, const std::function<void(Answer)>& at_home);
+  void end_call(std::uint64_t number, Result<ClientAnswer> answer);
   // HTTP thread.
   void work();
-  void take(ToHttp&& message);
-  void call_now(ToCall&& call);
+  void call_now(std::uint64_t number, ClientRequest request);
+  void answer_now(std::uint64_t number, std::optional<Response> response);
   void begin_stop();
   void check_stopped();
   void forward(Answer answer, std::function<void(Answer)> at_home) override;
@@ -92,8 +72,8 @@ struct HttpThread::Impl final : HttpGate {
   const SystemClock clock;
   std::unique_ptr<Reactor> reactor;
   std::unique_ptr<Scheduler> scheduler;
-  Mailbox<ToHome> to_home;
-  Mailbox<ToHttp> to_http;
+  Mailbox<Task> to_home;
+  Mailbox<Task> to_http;
   std::atomic<std::size_t> posts_to_home{0};
   std::atomic<std::size_t> posts_to_http{0};
   std::atomic<std::uint64_t> refused_forwards{0};
@@ -120,12 +100,8 @@ struct HttpThread::Impl final : HttpGate {
 HttpThread::Impl::Impl(Scheduler& home_scheduler, HttpThreadOptions given, GateHandler given_handler)
     : options(std::move(given)),
       handler(std::move(given_handler)),
-      to_home(
-          options.name + " to home", options.home_priority, [this](ToHome&& message) { take(std::move(message)); },
-          options.forwards + options.calls + options.posts),
-      to_http(
-          options.name + " from home", kToHttp, [this](ToHttp&& message) { take(std::move(message)); },
-          options.forwards + options.calls + options.posts + 1),
+      to_home(options.name + " to home", options.home_priority, run, options.forwards + options.calls + options.posts),
+      to_http(options.name + " from home", kToHttp, run, options.forwards + options.calls + options.posts + 1),
       drain(options.name + " drain", kToHttp, [this] { scheduler->stop(); }) {
   home_scheduler.add(to_home);
 }
@@ -196,7 +172,7 @@ Status HttpThread::call(ClientRequest request, CallDone done) {
   if (p.calls.size() >= p.options.calls) return {StatusCode::ResourceExhausted, "too many HTTP requests are open"};
   const std::uint64_t number = ++p.last_call;
   p.calls.emplace(number, std::move(done));
-  const Status posted = p.to_http.post(ToCall{number, std::move(request)});
+  const Status posted = p.to_http.post([&p, number, given = std::move(request)]() mutable { p.call_now(number, std::move(given)); });
   RONDO_ASSERT(posted.ok());  // A call has its place.
   return {};
 }
@@ -205,33 +181,27 @@ Status HttpThread::post(std::function<void(HttpGate&)> function) {
   Impl& p = *impl_;
   if (!p.thread.joinable()) return {StatusCode::FailedPrecondition, "the HTTP thread has stopped"};
   Status status = p.take_place(p.posts_to_http);
-  return status.ok() ? p.to_http.post(std::move(function)) : status;
+  if (!status.ok()) return status;
+  return p.to_http.post([&p, called = std::move(function)] {
+    p.posts_to_http.fetch_sub(1, std::memory_order_relaxed);
+    p.contain("a function for the HTTP thread", [&] { called(p); });
+  });
 }
 
-/// 'given' is moved out of the mailbox first, because a function may call stop(), which empties the mailbox.
-void HttpThread::Impl::take(ToHome&& given) {
-  ToHome message = std::move(given);
-  std::visit(Each{[this](std::function<void()>& function) {
-                    posts_to_home.fetch_sub(1, std::memory_order_relaxed);
-                    contain("a function for the home thread", function);
-                  },
-                  [this](Forwarded& one) {
-                    if (!thread.joinable()) return;  // Stopped: the client got 503.
-                    const AtHome& sink = sinks.try_emplace(one.number, *this, one.number).first->second;
-                    contain("the handler of a forwarded request", [&] { one.at_home(Answer{sink.slot}); });
-                  },
-                  [this](Called& called) {
-                    const auto found = calls.find(called.number);
-                    const CallDone done = std::move(found->second);
-                    calls.erase(found);
-                    contain("the receiver of an HTTP answer", [&] { done(std::move(called.answer)); });
-                  }},
-             message);
+void HttpThread::Impl::handle_forwarded(std::uint64_t number, const std::function<void(Answer)>& at_home) {
+  if (!thread.joinable()) return;  // Stopped: the client got 503.
+  const AtHome& sink = sinks.try_emplace(number, *this, number).first->second;
+  contain("the handler of a forwarded request", [&] { at_home(Answer{sink.slot}); });
+}
+
+void HttpThread::Impl::end_call(std::uint64_t number, Result<ClientAnswer> answer) {
+  const auto call = calls.extract(number);
+  contain("the receiver of an HTTP answer", [&] { call.mapped()(std::move(answer)); });
 }
 
 /// Destroys the sink that calls it.
 void HttpThread::Impl::answer(std::uint64_t number, std::optional<Response> response) {
-  const Status posted = to_http.post(ToAnswer{number, std::move(response)});
+  const Status posted = to_http.post([this, number, given = std::move(response)]() mutable { answer_now(number, std::move(given)); });
   RONDO_ASSERT(posted.ok());  // A forward has its place.
   sinks.erase(number);
 }
@@ -241,7 +211,7 @@ void HttpThread::stop() {
   if (!p.thread.joinable()) return;
   RONDO_EXPECT(p.thread.get_id() != std::this_thread::get_id(),
                "HttpThread::stop was called on the HTTP thread; call it on the home thread");
-  const Status posted = p.to_http.post(ToStop{});
+  const Status posted = p.to_http.post([&p] { p.begin_stop(); });
   RONDO_ASSERT(posted.ok());
   p.thread.join();
   p.scheduler->move_here();
@@ -267,31 +237,19 @@ void HttpThread::Impl::work() {
   scheduler->run();
 }
 
-void HttpThread::Impl::take(ToHttp&& message) {
-  std::visit(Each{[this](std::function<void(HttpGate&)>& function) {
-                    posts_to_http.fetch_sub(1, std::memory_order_relaxed);
-                    contain("a function for the HTTP thread", [&] { function(*this); });
-                    function = {};
-                  },
-                  [this](ToCall& call) { call_now(std::move(call)); },
-                  [this](ToAnswer& answer) {
-                    const auto found = forwarded.find(answer.number);
-                    if (found == forwarded.end()) return;
-                    auto taken = forwarded.extract(found);
-                    if (answer.response) taken.mapped().send(std::move(*answer.response));
-                  },
-                  [this](ToStop&) { begin_stop(); }},
-             message);
-}
-
-void HttpThread::Impl::call_now(ToCall&& call) {
-  const auto answer_home = [this, number = call.number](Result<ClientAnswer> answer) {
-    const Status posted = to_home.post(Called{number, std::move(answer)});
+void HttpThread::Impl::call_now(std::uint64_t number, ClientRequest request) {
+  const auto answer_home = [this, number](Result<ClientAnswer> answer) {
+    const Status posted = to_home.post([this, number, given = std::move(answer)]() mutable { end_call(number, std::move(given)); });
     RONDO_ASSERT(posted.ok());  // A call has its place.
     check_stopped();
   };
-  Status status = contained("the HTTP client", [&] { return its_client->post(std::move(call.request), answer_home); });
+  Status status = contained("the HTTP client", [&] { return its_client->post(std::move(request), answer_home); });
   if (!status.ok()) answer_home(failure(std::move(status)));
+}
+
+void HttpThread::Impl::answer_now(std::uint64_t number, std::optional<Response> response) {
+  auto taken = forwarded.extract(number);  // Empty after begin_stop().
+  if (taken && response) taken.mapped().send(std::move(*response));
 }
 
 void HttpThread::Impl::forward(Answer answer, std::function<void(Answer)> at_home) {
@@ -301,13 +259,17 @@ void HttpThread::Impl::forward(Answer answer, std::function<void(Answer)> at_hom
   }
   const std::uint64_t number = ++last_forward;
   forwarded.emplace(number, std::move(answer));
-  const Status posted = to_home.post(Forwarded{number, std::move(at_home)});
+  const Status posted = to_home.post([this, number, given = std::move(at_home)] { handle_forwarded(number, given); });
   RONDO_ASSERT(posted.ok());  // A forward has its place.
 }
 
 Status HttpThread::Impl::post(std::function<void()> at_home) {
   Status status = take_place(posts_to_home);
-  return status.ok() ? to_home.post(std::move(at_home)) : status;
+  if (!status.ok()) return status;
+  return to_home.post([this, called = std::move(at_home)] {
+    posts_to_home.fetch_sub(1, std::memory_order_relaxed);
+    contain("a function for the home thread", called);
+  });
 }
 
 /// The home thread waits in stop(), so it cannot answer the forwarded requests any more.
