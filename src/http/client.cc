@@ -81,7 +81,7 @@ struct Client::Call final : TimerNode {
       : client(its_client), host(its_host), request(std::move(its_request)), done(std::move(its_done)) {}
   ~Call() override { client.scheduler_.timers().cancel(*this); }
   void on_due() override {
-    is_late = client.has_late_ = true;
+    client.late_.push_back(this);
     client.wake();
   }
 
@@ -92,7 +92,6 @@ struct Client::Call final : TimerNode {
   Instant deadline;
   Instant started;
   bool is_probe = false;
-  bool is_late = false;
   std::unique_ptr<curl_slist, FreedBy<curl_slist_free_all>> headers;
   std::unique_ptr<CURL, FreedBy<curl_easy_cleanup>> easy;  // From the start on.
   std::string body;                                        // The body of the answer.
@@ -220,6 +219,7 @@ void Client::start_waiting() {
 
 void Client::start(Call& call) {
   scheduler_.timers().cancel(call);
+  std::erase(late_, &call);
   call.started = scheduler_.clock().now();
   ++under_way_;
   ++call.host.under_way;
@@ -330,6 +330,7 @@ void Client::end(Call& call, Result<ClientAnswer> answer) {
     --host.under_way;
   } else {
     std::erase(host.waiting, &call);
+    std::erase(late_, &call);
   }
   if (answer) ++counted_.answered;
   if (!answer) ++counted_.failed;
@@ -366,22 +367,6 @@ void Client::fail_waiting(Host& host) {
   }
 }
 
-void Client::end_late() {
-  std::vector<Call*> late;
-  for (const auto& [call, owned] : calls_) {
-    if (call->is_late && call->started == Instant{}) late.push_back(call);
-  }
-  for (Call* const call : late) {
-    end(*call, failure(StatusCode::DeadlineExceeded, call->host.name + ": the time was over before the request could begin"));
-  }
-}
-
-std::uint32_t Client::deliver(std::uint32_t most) {
-  std::uint32_t delivered = 0;
-  for (; delivered < most && !ended_.empty(); ++delivered) deliver_one();
-  return delivered;
-}
-
 void Client::deliver_one() {
   Ended ended = std::move(ended_.front());
   ended_.pop_front();
@@ -410,10 +395,13 @@ Turn Client::run(const Budget& budget) {
   // The reactor reports a change of a socket once, so libcurl is called until no socket is ready.
   while (may_serve_ && !time_is_up(budget)) may_serve_ = serve_sockets();
   take_ended();
-  if (std::exchange(has_late_, false)) end_late();
+  while (!late_.empty()) {
+    end(*late_.front(), failure(StatusCode::DeadlineExceeded, late_.front()->host.name + ": the time was over before the request began"));
+  }
   start_waiting();
-  const std::uint32_t delivered = deliver(budget.items);
-  const bool has_more = may_serve_ || is_due_ || has_late_ || !ended_.empty();
+  std::uint32_t delivered = 0;
+  for (; delivered < budget.items && !ended_.empty(); ++delivered) deliver_one();
+  const bool has_more = may_serve_ || is_due_ || !late_.empty() || !ended_.empty();
   return {.items = std::max(delivered, 1U), .backlog = has_more ? Backlog::More : Backlog::Empty};
 }
 

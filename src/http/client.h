@@ -119,8 +119,6 @@ class Client final : public Source, private TimerNode {
   void end(Call& call, Result<ClientAnswer> answer);
   void judge(Call& call, const Result<ClientAnswer>& answer);
   void fail_waiting(Host& host);
-  void end_late();
-  std::uint32_t deliver(std::uint32_t most);
   void deliver_one();
   bool serve_sockets();
   void on_due() override;
@@ -148,11 +146,11 @@ class Client final : public Source, private TimerNode {
   std::map<std::string, std::unique_ptr<Host>, std::less<>> hosts_;
   std::deque<Host*> startable_;  // Each once, if it has waiting calls and room for another one.
   std::unordered_map<Call*, std::unique_ptr<Call>> calls_;
+  std::vector<Call*> late_;  // They wait, and their time is over.
   std::deque<Ended> ended_;  // 'done' is to be called.
   std::size_t under_way_ = 0;
   bool may_serve_ = false;  // A socket may be ready.
   bool is_due_ = false;     // libcurl's timer has fired.
-  bool has_late_ = false;   // A call is late that waits.
   bool is_ending_ = false;
   ClientFigures counted_;
 };
