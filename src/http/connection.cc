@@ -2,10 +2,8 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -185,27 +183,20 @@ void Connection::begin_answer() {
     closes_ = true;
   }
   closes_ = closes_ || host_.is_stopping;
-  head_ = head_of(*response_, closes_, scheduler_.clock().wall_now().nanoseconds() / 1'000'000'000);
-  if (is_head_ || response_->status == 204 || response_->status == 304) response_->body.clear();
+  output_ = head_of(*response_, closes_, scheduler_.clock().wall_now().nanoseconds() / 1'000'000'000);
+  if (!is_head_ && response_->status != 204 && response_->status != 304) output_ += response_->body;
+  response_.reset();
   written_ = 0;
   enter(Phase::Writing);
 }
 
 void Connection::write_some() {
-  std::string_view head = head_;
-  std::string_view body = response_->body;
-  head.remove_prefix(std::min(written_, head.size()));
-  body.remove_prefix(written_ - std::min(written_, head_.size()));
-  body = body.substr(0, kWriteBytes);
-  std::array<iovec, 2> parts{iovec{const_cast<char*>(head.data()), head.size()}, iovec{const_cast<char*>(body.data()), body.size()}};
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const std::string_view rest = std::string_view{output_}.substr(written_, kWriteBytes);
+  const ssize_t sent = ::send(fd_.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0) {
     written_ += static_cast<std::size_t>(sent);
     last_written_ = scheduler_.now();
-    if (written_ == head_.size() + response_->body.size()) end_answer();
+    if (written_ == output_.size()) end_answer();
   } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
     may_write_ = false;
   } else if (errno != EINTR) {
@@ -214,8 +205,7 @@ void Connection::write_some() {
 }
 
 void Connection::end_answer() {
-  response_.reset();
-  std::string{}.swap(head_);
+  std::string{}.swap(output_);
   if (!closes_ && !host_.is_stopping) return enter(Phase::Reading);
   ::shutdown(fd_.get(), SHUT_WR);
   enter(Phase::Lingering);
@@ -279,7 +269,7 @@ void Connection::time_out() {
 
 void Connection::note_memory() noexcept {
   std::size_t now = 0;
-  if (fd_) now = parser_.held() + at_handler_ + unread_.capacity() + head_.capacity() + (response_ ? response_->body.capacity() : 0);
+  if (fd_) now = parser_.held() + at_handler_ + unread_.capacity() + output_.capacity() + (response_ ? response_->body.capacity() : 0);
   host_.figures.memory = host_.figures.memory - std::exchange(held_, now) + now;
 }
 

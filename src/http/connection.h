@@ -91,7 +91,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Instant last_written_;
   std::shared_ptr<Answer::Slot> slot_;  // Shared with the Answer of the current request.
   std::optional<Response> response_;
-  std::string head_;  // Head of the answer; response_ has its body.
+  std::string output_;  // The answer that is being written.
   std::size_t written_ = 0;
   std::size_t at_handler_ = 0;  // Bytes of the body that the handler has.
   std::size_t held_ = 0;        // Its part of ServerFigures::memory.
