@@ -40,7 +40,6 @@ class Breaker {
   void abandoned() noexcept { is_probed_ = false; }
 
   bool is_open() const noexcept { return failures_ >= failures_most_; }
-  bool has_failed() const noexcept { return failures_ > 0; }
   /// The end of the current or last pause.
   Instant until() const noexcept { return until_; }
 

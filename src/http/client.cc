@@ -33,10 +33,8 @@ std::string part_of(CURLU* url, CURLUPart part, unsigned flags = 0) {
 Status check_headers(const std::vector<Field>& headers) {
   for (const Field& field : headers) {
     if (!is_field(field.name, field.value)) return {StatusCode::InvalidArgument, "the header field '" + field.name + "' is malformed"};
-    for (const char* const own : kOwnFields) {
-      if (equals_without_case(field.name, own)) {
-        return {StatusCode::InvalidArgument, "the header field '" + field.name + "' belongs to the client"};
-      }
+    if (std::ranges::any_of(kOwnFields, [&field](const char* own) { return equals_without_case(field.name, own); })) {
+      return {StatusCode::InvalidArgument, "the header field '" + field.name + "' belongs to the client"};
     }
   }
   return {};

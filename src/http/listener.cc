@@ -19,26 +19,12 @@ namespace {
 
 constexpr int kBacklog = 512;    // The kernel lowers it to net.core.somaxconn.
 constexpr int kFirstPassed = 3;  // SD_LISTEN_FDS_START of systemd.
-constexpr unsigned kPassedSearched = 64;
+constexpr unsigned long kPassedSearched = 64;
 
 /// 0 if the variable is absent or no number.
 unsigned long number_in(const char* variable) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
-}
-
-/// The position of 'name' in LISTEN_FDNAMES, which separates names by colons.
-std::optional<unsigned> position_of(std::string_view name) {
-  if (name.empty()) return 0;
-  const char* const text = std::getenv("LISTEN_FDNAMES");
-  std::string_view rest = text == nullptr ? "" : text;
-  for (unsigned position = 0; position < kPassedSearched; ++position) {
-    const std::size_t end = rest.find(':');
-    if (rest.substr(0, end) == name) return position;
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -91,16 +77,17 @@ Status prepare_listener(int fd) {
   return {};
 }
 
-Result<std::optional<UniqueFd>> take_passed_socket(std::string_view name) {
-  if (number_in("LISTEN_PID") != static_cast<unsigned long>(::getpid())) return std::optional<UniqueFd>{};
-  const unsigned long count = number_in("LISTEN_FDS");
-  const std::optional<unsigned> position = position_of(name);
-  if (!position || *position >= count) return std::optional<UniqueFd>{};
-  const int fd = kFirstPassed + static_cast<int>(*position);
-  if (Status status = prepare_listener(fd); !status.ok()) {
-    return failure(status.with_context("the socket '" + std::string{name} + "' of the service manager"));
+int passed_socket(std::string_view name) {
+  if (number_in("LISTEN_PID") != static_cast<unsigned long>(::getpid())) return -1;
+  const unsigned long count = std::min(number_in("LISTEN_FDS"), kPassedSearched);
+  const char* const names = std::getenv("LISTEN_FDNAMES");
+  std::string_view rest = names == nullptr ? "" : names;  // Names are separated by colons.
+  for (unsigned long position = 0; position < count; ++position) {
+    const std::size_t end = rest.find(':');
+    if (name.empty() || rest.substr(0, end) == name) return kFirstPassed + static_cast<int>(position);
+    rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
   }
-  return std::optional<UniqueFd>{UniqueFd{fd}};
+  return -1;
 }
 
 }  // namespace rondo::http

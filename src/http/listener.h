@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,9 +17,10 @@ namespace rondo::http {
 /// no address, else the error of the system call.
 Result<UniqueFd> listen_at(const std::string& address, std::uint16_t port);
 
-/// Takes over the listening socket that the service manager has passed to this process under 'name' (LISTEN_FDS, LISTEN_FDNAMES); an empty
-/// name: the first one. Nothing if it has passed none of this name. Call it once for a socket: each call returns the same descriptor.
-Result<std::optional<UniqueFd>> take_passed_socket(std::string_view name);
+/// Returns the listening socket that the service manager has passed to this process under 'name' (LISTEN_FDS, LISTEN_FDNAMES); an empty
+/// name: the first one. -1 if it has passed none of this name.
+/// For ServerOptions::listener, which owns it then.
+int passed_socket(std::string_view name);
 
 /// InvalidArgument if 'fd' is not a listening TCP socket. Otherwise makes it non-blocking.
 Status prepare_listener(int fd);

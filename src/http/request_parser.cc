@@ -149,9 +149,8 @@ std::size_t RequestParser::put(std::string_view bytes) {
     const std::string_view rest = bytes.substr(taken);
     switch (part_) {
       case Part::Line: taken += take_head(rest); break;
-      case Part::Sized: taken += take_sized(rest); break;
       case Part::ChunkLine: taken += take_chunk_line(rest); break;
-      case Part::Chunk: taken += take_chunk(rest); break;
+      case Part::Body: taken += take_body(rest); break;
     }
   }
   return taken;
@@ -171,7 +170,7 @@ void RequestParser::clear() {
   progress_ = Progress::Start;
   part_ = Part::Line;
   skipped_line_ = after_chunk_ = last_chunk_ = false;
-  chunk_left_ = 0;
+  left_ = 0;
 }
 
 std::size_t RequestParser::held() const noexcept {
@@ -238,7 +237,8 @@ void RequestParser::parse_head() {
     return;
   }
   progress_ = Progress::Body;
-  part_ = beast_->chunked() ? Part::ChunkLine : Part::Sized;
+  part_ = beast_->chunked() ? Part::ChunkLine : Part::Body;
+  left_ = beast_->content_length().value_or(0);
 }
 
 /// Gives Beast an element that it must understand to its last byte. Otherwise Beast and the checks here disagree, and the request is
@@ -254,13 +254,6 @@ bool RequestParser::give(std::string_view element, std::string_view what) {
     refuse(400, std::string{what} + " byte " + std::to_string(taken) + ": not understood");
   }
   return progress_ != Progress::Refused;
-}
-
-std::size_t RequestParser::take_sized(std::string_view bytes) {
-  const std::uint64_t left = beast_->content_length_remaining().value_or(0);
-  const std::string_view mine = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left, bytes.size())));
-  if (give(mine, "body") && beast_->is_done()) progress_ = Progress::Done;
-  return mine.size();
 }
 
 std::size_t RequestParser::take_chunk_line(std::string_view bytes) {
@@ -305,14 +298,17 @@ void RequestParser::parse_chunk_line() {
     progress_ = Progress::Done;
     return;
   }
-  chunk_left_ = beast_->chunk_bytes;
-  part_ = Part::Chunk;
+  left_ = beast_->chunk_bytes;
+  part_ = Part::Body;
 }
 
-std::size_t RequestParser::take_chunk(std::string_view bytes) {
-  const std::string_view mine = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(chunk_left_, bytes.size())));
-  chunk_left_ -= mine.size();
-  if (give(mine, "chunk") && chunk_left_ == 0) {
+std::size_t RequestParser::take_body(std::string_view bytes) {
+  const std::string_view mine = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size())));
+  left_ -= mine.size();
+  if (!give(mine, "body") || left_ > 0) return mine.size();
+  if (beast_->is_done()) {
+    progress_ = Progress::Done;
+  } else {
     part_ = Part::ChunkLine;
     after_chunk_ = true;
   }

@@ -60,12 +60,11 @@ class RequestParser {
 
  private:
   class Beast;
-  enum class Part : std::uint8_t { Line, Sized, ChunkLine, Chunk };
+  enum class Part : std::uint8_t { Line, ChunkLine, Body };
 
   std::size_t take_head(std::string_view bytes);
-  std::size_t take_sized(std::string_view bytes);
   std::size_t take_chunk_line(std::string_view bytes);
-  std::size_t take_chunk(std::string_view bytes);
+  std::size_t take_body(std::string_view bytes);
   const char* wrong_with(char byte) const noexcept;
   bool end_of_line();
   void parse_head();
@@ -81,7 +80,7 @@ class RequestParser {
   bool skipped_line_ = false;   // An empty line before the request was ignored.
   bool after_chunk_ = false;    // The current line must be the empty one that ends a chunk.
   bool last_chunk_ = false;     // The line of the last chunk was read.
-  std::uint64_t chunk_left_ = 0;
+  std::uint64_t left_ = 0;      // Bytes to come of the body, or of the chunk.
   Refusal refusal_;
   std::unique_ptr<Beast> beast_;  // From the end of the header to the end of the request.
 };

@@ -32,7 +32,7 @@ Server::Server(Scheduler& scheduler, ServerOptions options, Handler handler)
                 }},
       listener_(host_.options.listener),
       retry_("http accept", host_.options.priority, [this] {
-        may_accept_ = static_cast<bool>(listener_);
+        static_cast<void>(collect());
         wake();
       }) {}
 

@@ -21,7 +21,7 @@ struct ServerOptions {
   /// IPv4 or IPv6, as text.
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free port.
-  /// A listening TCP socket in place of address and port, which the server owns from then on; -1: none. See take_passed_socket().
+  /// A listening TCP socket in place of address and port, which the server owns from then on; -1: none. See passed_socket().
   int listener = -1;
   Priority priority{8};
   std::size_t connections = limits::kHttpConnections;
