@@ -133,8 +133,7 @@ Result<std::unique_ptr<Client>> Client::open(Scheduler& scheduler, ClientOptions
 
 ClientFigures Client::figures() const {
   ClientFigures copy = counted_;
-  copy.under_way = under_way_;
-  copy.waiting = calls_.size() - under_way_;
+  copy.waiting = calls_.size() - counted_.under_way;
   return copy;
 }
 
@@ -203,7 +202,7 @@ void Client::make_startable(Host& host) {
 }
 
 void Client::start_waiting() {
-  while (under_way_ < options_.calls && !startable_.empty()) {
+  while (counted_.under_way < options_.calls && !startable_.empty()) {
     Host& host = *startable_.front();
     startable_.pop_front();
     host.is_startable = false;
@@ -219,7 +218,7 @@ void Client::start(Call& call) {
   scheduler_.timers().cancel(call);
   std::erase(late_, &call);
   call.started = scheduler_.clock().now();
-  ++under_way_;
+  ++counted_.under_way;
   ++call.host.under_way;
   Status status = prepare(call);
   if (status.ok()) {
@@ -324,14 +323,13 @@ void Client::end(Call& call, Result<ClientAnswer> answer) {
   const bool was_started = call.started != Instant{};
   if (was_started) {
     if (call.easy) curl_multi_remove_handle(multi_.get(), call.easy.get());
-    --under_way_;
+    --counted_.under_way;
     --host.under_way;
   } else {
     std::erase(host.waiting, &call);
     std::erase(late_, &call);
   }
-  if (answer) ++counted_.answered;
-  if (!answer) ++counted_.failed;
+  ++(answer ? counted_.answered : counted_.failed);
   if (!answer && answer.error().code() == StatusCode::PermissionDenied) ++counted_.forbidden;
   judge(call, answer);
   ended_.push_back({std::move(call.done), std::move(answer)});

@@ -21,7 +21,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -148,9 +147,8 @@ class Client final : public Source, private TimerNode {
   std::unordered_map<Call*, std::unique_ptr<Call>> calls_;
   std::vector<Call*> late_;  // They wait, and their time is over.
   std::deque<Ended> ended_;  // 'done' is to be called.
-  std::size_t under_way_ = 0;
-  bool may_serve_ = false;  // A socket may be ready.
-  bool is_due_ = false;     // libcurl's timer has fired.
+  bool may_serve_ = false;   // A socket may be ready.
+  bool is_due_ = false;      // libcurl's timer has fired.
   bool is_ending_ = false;
   ClientFigures counted_;
 };

@@ -77,8 +77,10 @@ void Connection::step() {
   if (fd_ && phase_ == Phase::Handling) {
     if (response_ || was_dropped_) {
       begin_answer();
-    } else if (was_polled && is_peer_gone()) {
-      close();
+    } else if (was_polled) {
+      // Closed in both directions, or in error: nobody waits for the answer.
+      pollfd asked{.fd = fd_.get(), .events = 0, .revents = 0};
+      if (::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0) close();
     }
   }
   if (fd_ && phase_ == Phase::Writing && may_write_) write_some();
@@ -221,12 +223,6 @@ void Connection::linger() {
 
 // --- ends
 
-/// True if the client has closed both directions, or the connection is in error.
-bool Connection::is_peer_gone() const noexcept {
-  pollfd asked{.fd = fd_.get(), .events = 0, .revents = 0};
-  return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
-}
-
 Instant Connection::deadline() const noexcept {
   const ServerOptions& options = host_.options;
   switch (phase_) {
@@ -247,7 +243,7 @@ void Connection::arm() noexcept {
   const Instant due = deadline();
   if (due == Instant::never()) {
     scheduler_.timers().cancel(*this);
-  } else if (!armed() || TimerNode::due() != due) {
+  } else {
     scheduler_.timers().insert(*this, due);
   }
 }

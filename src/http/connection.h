@@ -63,7 +63,6 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void end_answer();
   void linger();
   void time_out();
-  bool is_peer_gone() const noexcept;
   void enter(Phase phase) noexcept;
   void note_memory() noexcept;
   Instant deadline() const noexcept;

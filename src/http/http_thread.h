@@ -17,7 +17,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "http/client.h"
 #include "http/limits.h"
@@ -67,8 +66,6 @@ class HttpThread {
   static Result<std::unique_ptr<HttpThread>> start(Scheduler& home, HttpThreadOptions options, GateHandler handler);
   /// Calls stop().
   ~HttpThread();
-  HttpThread(const HttpThread&) = delete;
-  HttpThread& operator=(const HttpThread&) = delete;
 
   /// Client::post() on the HTTP thread. 'done' is called once in a turn of the home scheduler or in stop(), also with the errors of post().
   /// If this returns an error, 'done' is not called: ResourceExhausted (limits::kHttpHomeCalls), FailedPrecondition (no client, or

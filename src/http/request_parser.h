@@ -42,8 +42,6 @@ class RequestParser {
   /// 'body_limit' must outlive the parser; empty: limits::kHttpBodyBytes for each target.
   explicit RequestParser(const BodyLimit& body_limit);
   ~RequestParser();
-  RequestParser(const RequestParser&) = delete;
-  RequestParser& operator=(const RequestParser&) = delete;
 
   /// Reads from the front of 'bytes' to the end of a request at most, and returns how many bytes it took: all, unless Done or Refused.
   /// O(bytes). An exception of the limit's function leaves it; the parser can then only be destroyed.

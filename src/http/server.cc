@@ -28,6 +28,7 @@ Server::Server(Scheduler& scheduler, ServerOptions options, Handler handler)
             .on_closed =
                 [this] {
                   ++closed_;
+                  --host_.figures.connections;
                   wake();
                 }},
       listener_(host_.options.listener),
@@ -70,12 +71,6 @@ Status Server::listen() {
   return {};
 }
 
-ServerFigures Server::figures() const {
-  ServerFigures copy = host_.figures;
-  copy.connections = open_connections();
-  return copy;
-}
-
 Result<Backlog> Server::collect() {
   may_accept_ = static_cast<bool>(listener_);
   return Backlog::More;
@@ -112,7 +107,7 @@ std::uint32_t Server::accept_some(std::uint32_t most) {
 }
 
 void Server::accept(UniqueFd fd, const std::string& peer) {
-  if (open_connections() >= host_.options.connections && !make_room()) {
+  if (host_.figures.connections >= host_.options.connections && !make_room()) {
     ++host_.figures.refused_connections;
     return;
   }
@@ -124,6 +119,7 @@ void Server::accept(UniqueFd fd, const std::string& peer) {
     return;
   }
   ++host_.figures.accepted;
+  ++host_.figures.connections;
   connections_.push_back(std::move(connection));
 }
 

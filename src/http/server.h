@@ -35,7 +35,7 @@ class Server final : public Source {
   std::uint16_t port() const noexcept { return port_; }
   /// "127.0.0.1:80".
   const std::string& endpoint() const noexcept { return endpoint_; }
-  ServerFigures figures() const;
+  const ServerFigures& figures() const noexcept { return host_.figures; }
 
   Result<Backlog> collect() override;
   Turn run(const Budget& budget) override;
@@ -47,7 +47,6 @@ class Server final : public Source {
   void accept(UniqueFd fd, const std::string& peer);
   bool make_room();
   void reap();
-  std::size_t open_connections() const noexcept { return connections_.size() - closed_; }
 
   Scheduler& scheduler_;
   ConnectionHost host_;
