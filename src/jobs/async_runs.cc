@@ -35,7 +35,8 @@ void AsyncRuns::stand_in_line(LiveRun& live) {
   live.is_held = false;
   if (handlers_.contains(name)) {
     if (live.place_in_line == 0) live.place_in_line = next_in_line_++;
-    lines_[name].emplace(place_of(live), live.run.id);
+    live.line = handlers_.line_of(name);
+    lines_[live.line].emplace(place_of(live), live.run.id);
   } else if (handlers_.waits_for(name)) {
     runs_.begin_again(live, handlers_.wait_for(live));
   } else {
@@ -45,6 +46,7 @@ void AsyncRuns::stand_in_line(LiveRun& live) {
 
 Outcome AsyncRuns::begin(LiveRun& live, const HandlerEntry& handler, const Ticket& ticket) {
   const std::string name = live.job->job->handler;
+  const std::string line = live.line = handlers_.line_of(name);
   const std::shared_ptr<const RemoteHandler> async = handler.async;  // The handler may remove itself.
   const std::int64_t run = live.run.id;
   bool is_held = false;
@@ -52,7 +54,7 @@ Outcome AsyncRuns::begin(LiveRun& live, const HandlerEntry& handler, const Ticke
   const bool may_begin = answer_of(run, thrown, [&] {
     if (async->has_begun && async->has_begun(run)) return true;
     is_held = run <= runs_.recovered_to && async->held && !async->held(run).empty();
-    return !live.verdict && !is_held && lines_[name].empty() && has_room(*async, run);
+    return !live.verdict && !is_held && lines_[line].empty() && has_room(*async, run);
   });
   is_held = !may_begin && core_.told(is_held, "held", run);
   if (is_held) core_.record("held", run);
@@ -70,7 +72,7 @@ Outcome AsyncRuns::begin(LiveRun& live, const HandlerEntry& handler, const Ticke
     live.ticket = ticket;
     live.place_in_line = next_in_line_++;
     live.is_held = is_held;
-    (is_held ? held_ : lines_)[name].emplace(place_of(live), run);
+    (is_held ? held_ : lines_)[line].emplace(place_of(live), run);
     return Outcome::staged();
   }
   start(live, *async, std::move(thrown));
@@ -163,7 +165,7 @@ void AsyncRuns::check_again(const std::string& name) {
   if (handler == nullptr || handler->async == nullptr || found == held_.end()) return;
   const std::shared_ptr<const RemoteHandler> async = handler->async;
   std::vector<std::pair<std::int64_t, Status>> begun;
-  const auto is_held = [&name](const LiveRun* live) { return is_in_line(live, name) && live->is_held; };
+  const auto is_held = [this, &name](const LiveRun* live) { return is_in_line(live, name) && live->is_held; };
   for (const auto& [place, run] : std::exchange(found->second, {})) {
     if (!is_held(runs_.find(run))) continue;
     bool has_begun = false;

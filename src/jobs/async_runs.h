@@ -57,8 +57,8 @@ class AsyncRuns {
     return {-static_cast<int>(live.priority.level()), live.place_in_line};
   }
   /// True if the run still is in a line of the handler.
-  static bool is_in_line(const LiveRun* live, const std::string& name) {
-    return live != nullptr && live->stage == LiveRun::Stage::Fired && live->ticket && live->job->job->handler == name;
+  bool is_in_line(const LiveRun* live, const std::string& name) const {
+    return live != nullptr && live->stage == LiveRun::Stage::Fired && live->ticket && live->line == name;
   }
   static bool has_room(const RemoteHandler& handler, std::int64_t run);
   /// The run, whose row is in flight, waits for room at its handler; or for the handler, if that is absent.
@@ -80,7 +80,7 @@ class AsyncRuns {
   JobFacts& facts_;
   Handlers& handlers_;
   Ends& ends_;
-  /// The runs of an asynchronous handler without room, by its name.
+  /// The runs of an asynchronous handler without room, by the name under which it was set.
   std::map<std::string, Line, std::less<>> lines_;
   std::map<std::string, Line, std::less<>> held_;  // Those that RemoteHandler::held holds.
   std::uint64_t next_in_line_ = 1;

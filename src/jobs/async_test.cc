@@ -370,6 +370,39 @@ TEST_F(AsyncJobs, AKilledRunThatNoWorkerHasAfterARestartEndsAsKilled) {
   EXPECT_THAT(runs("b"), ElementsAre(HasSubstr("killed killed by a user")));
 }
 
+TEST_F(AsyncJobs, AHandlerOfAPrefixServesAllNamesThatBeginWithIt) {
+  std::size_t places = 0;
+  AsyncHandler handler = keeper();
+  handler.has_room = [this, &places](std::int64_t) { return begun.size() < places; };
+  jobs->wait_for_handlers("away/", [](std::string_view name) { return "nobody offers " + std::string{name}; });
+  jobs->start();
+  put({.name = "a", .handler = "away/web/clean"});
+  put({.name = "b", .handler = "away/web/copy", .priority = Priority{40}});
+  put({.name = "c", .handler = "away/db/copy"});
+  for (const char* const name : {"a", "b", "c"}) trigger(name);
+  ASSERT_TRUE(becomes([this] { return JobsView(*jobs).awaited_handlers().size() == 3; }));
+  RemoteRuns(*jobs).handle("away/web/", {.basic = handler});
+  ASSERT_TRUE(becomes([this] { return JobsView(*jobs).awaited_handlers() == std::vector<std::string>{"away/db/copy"}; }));
+  run_a_while();
+  EXPECT_THAT(begun, IsEmpty()) << "no room";
+  places = 2;
+  jobs->has_room("away/web/");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 2; }));
+  EXPECT_EQ(begun[0].job().name, "b") << "they are in one line, by their priority";
+  EXPECT_EQ(begun[1].job().name, "a");
+  for (const AsyncRun& run : begun) run.end({});
+  ASSERT_TRUE(becomes([this] { return jobs->stats().succeeded == 2; }));
+  jobs->handle_async("away/web/copy", keeper());  // It has its own now.
+  trigger("b");
+  ASSERT_TRUE(becomes([this] { return begun.size() == 3; }));
+  begun[2].end({});
+  jobs->remove_handler("away/web/copy");
+  jobs->remove_handler("away/web/");
+  trigger("a");
+  ASSERT_TRUE(becomes([this] { return JobsView(*jobs).awaited_handlers().size() == 2; }));
+  EXPECT_THAT(JobsView(*jobs).handler_trouble("away/web/clean"), HasSubstr("nobody offers away/web/clean"));
+}
+
 /// A program that stood still saw the timeout before the end, and ran the work again.
 TEST_F(AsyncJobs, WorkThatEndsBeforeItHearsOfItsTimeoutHasSucceeded) {
   jobs->handle_async("away", keeper());

@@ -19,8 +19,13 @@ void Handlers::set(std::string name, HandlerEntry entry) {
   const bool is_function = entry.async != nullptr ? static_cast<bool>(entry.async->basic.begin) : static_cast<bool>(*entry.handler);
   RONDO_EXPECT(is_function || core_.calls.is_replayed(), "Jobs was given the handler '" + name + "' with an empty function");
   handlers_[name] = std::move(entry);
-  reads_again_ = handlerless_.erase(name) != 0 || reads_again_;  // Other handlers may not have been noted.
+  const auto is_served = [&name](const auto& one) { return one.first == name || (name.ends_with('/') && one.first.starts_with(name)); };
+  reads_again_ = std::erase_if(handlerless_, is_served) != 0 || reads_again_;  // Other handlers may not have been noted.
   runs_.turns.handler_came(name);
+  if (!name.ends_with('/')) return;
+  for (auto at = awaited_.lower_bound(name); at != awaited_.end() && at->first.starts_with(name); ++at) {
+    runs_.turns.handler_came(*announced_.insert(at->first).first);
+  }
 }
 
 bool Handlers::remove(std::string_view name) {
@@ -29,12 +34,21 @@ bool Handlers::remove(std::string_view name) {
   handlers_.erase(found);
   if (lacks(name)) reads_again_ = true;
   runs_.turns.handler_went(name);
+  if (!name.ends_with('/')) return true;
+  for (auto at = announced_.lower_bound(name); at != announced_.end() && at->starts_with(name); at = announced_.erase(at)) {
+    runs_.turns.handler_went(*at);
+  }
   return true;
 }
 
 const HandlerEntry* Handlers::find(std::string_view name) const {
-  const auto found = handlers_.find(name);
+  const auto found = serving(handlers_, name);
   return found == handlers_.end() ? nullptr : &found->second;
+}
+
+std::string Handlers::line_of(std::string_view name) const {
+  const auto found = serving(handlers_, name);
+  return found == handlers_.end() ? std::string{name} : found->first;
 }
 
 std::set<std::string, std::less<>> Handlers::names() const {

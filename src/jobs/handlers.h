@@ -6,6 +6,7 @@
 #include <set>
 
 #include "jobs/core.h"
+#include "jobs/handler_names.h"
 #include "jobs/live_runs.h"
 #include "jobs/remote_runs.h"
 
@@ -25,7 +26,9 @@ class Handlers {
   void set(std::string name, HandlerEntry entry);
   /// False: there is no such handler.
   bool remove(std::string_view name);
-  bool contains(std::string_view name) const { return handlers_.contains(name); }
+  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  /// The name under which the handler that serves 'name' was set; 'name' if it is absent. Its runs that wait for room are in one line.
+  std::string line_of(std::string_view name) const;
   /// Null: it is absent. Valid until the next function of the user is called.
   const HandlerEntry* find(std::string_view name) const;
   std::set<std::string, std::less<>> names() const;
@@ -63,6 +66,7 @@ class Handlers {
   Core& core_;
   LiveRuns& runs_;
   std::map<std::string, HandlerEntry, std::less<>> handlers_;
+  std::set<std::string, std::less<>> announced_;  // Awaited handlers that came with a handler for all names of a prefix.
   /// Started jobs that lacked their handlers when they were read, one for each handler: at most limits::kTroublesNamed.
   std::map<std::string, StoredJob, std::less<>> handlerless_;
   std::map<std::string, StoredJob, std::less<>> found_handlerless_;  // Those of the pages so far.

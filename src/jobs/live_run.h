@@ -59,6 +59,7 @@ struct LiveRun {
   Priority priority;                // Of the table that has its row.
   std::optional<Ticket> ticket;     // While its row is in flight: it runs, or waits for a place in a pool.
   bool waits_for_turn = false;      // It is in LiveJob::waiting.
+  std::string line = {};            // At an asynchronous handler: the name under which it was set.
   std::uint64_t place_in_line = 0;  // At an asynchronous handler, among the runs of its priority; 0: none yet.
   bool is_held = false;             // By AsyncHandler::held.
   /// The absent handler for which it waits.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jobs/family.h"
+#include "jobs/handler_names.h"
 
 namespace rondo::jobs {
 
@@ -286,7 +287,7 @@ Result<Planner::Replanned> Planner::replan(JobStore& store, const std::string& a
   Replanned page{.last = jobs->empty() ? after : jobs->back().job.name, .is_complete = jobs->size() < limits::kJobsOfReplan};
   std::set<std::string_view> unhandled;
   for (const StoredJob& job : *jobs) {
-    const bool is_new = job.is_running && is_readable(job) && !known_handlers.contains(job.job.handler) &&
+    const bool is_new = job.is_running && is_readable(job) && serving(known_handlers, job.job.handler) == known_handlers.end() &&
                         unhandled.size() < limits::kTroublesNamed && unhandled.insert(job.job.handler).second;
     if (is_new) page.unhandled.push_back(job);
   }

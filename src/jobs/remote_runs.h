@@ -35,7 +35,8 @@ class RemoteRuns {
   /// 'jobs' must outlive it.
   explicit RemoteRuns(Jobs& jobs) noexcept : impl_(*jobs.impl_) {}
 
-  /// As Jobs::handle_async().
+  /// As Jobs::handle_async(). A name that ends with '/' serves all handlers that begin with it and that no longer name serves. Their runs
+  /// wait for room in one line, in has_room(), check_again() and Jobs::has_room() of that name.
   void handle(std::string name, RemoteHandler handler);
   /// RemoteHandler::held may answer differently now. O(runs that the handler holds).
   void check_again(const std::string& handler);
