@@ -90,6 +90,7 @@ struct Client::Call final : TimerNode {
   Instant deadline;
   Instant started;
   bool is_probe = false;
+  bool was_late = false;  // libcurl ended it, because its time was over.
   std::unique_ptr<curl_slist, FreedBy<curl_slist_free_all>> headers;
   std::unique_ptr<CURL, FreedBy<curl_easy_cleanup>> easy;  // From the start on.
   std::string body;                                        // The body of the answer.
@@ -304,13 +305,15 @@ Result<ClientAnswer> Client::result_of(Call& call, CURLcode code) const {
   if (code != CURLE_OK && !call.has_opened && !call.forbidden.empty()) {
     return failure(StatusCode::PermissionDenied, call.host.name + ": the address " + call.forbidden + " is in no allowed network");
   }
+  call.was_late = code == CURLE_OPERATION_TIMEDOUT;
+  long sent = 0;
+  curl_easy_getinfo(call.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
   switch (code) {
     case CURLE_OK: break;
-    case CURLE_OPERATION_TIMEDOUT: return failed(StatusCode::DeadlineExceeded);
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL: return failed(StatusCode::InvalidArgument);
     case CURLE_OUT_OF_MEMORY: return failed(StatusCode::ResourceExhausted);
-    default: return failed(StatusCode::Unavailable);
+    default: return failed(sent == 0 ? StatusCode::Unavailable : StatusCode::DeadlineExceeded);
   }
   long status = 0;
   curl_easy_getinfo(call.easy.get(), CURLINFO_RESPONSE_CODE, &status);
@@ -345,10 +348,10 @@ void Client::judge(Call& call, const Result<ClientAnswer>& answer) {
   const bool was_started = call.started != Instant{};
   const StatusCode code = answer ? StatusCode::Ok : answer.error().code();
   if (code == StatusCode::Ok || (code == StatusCode::ResourceExhausted && was_started)) return breaker.succeeded();
+  const bool has_failed = was_started && (code == StatusCode::DeadlineExceeded || code == StatusCode::Unavailable);
   // A request that spent most of its time in the queue says nothing.
-  const bool was_slow = code == StatusCode::DeadlineExceeded && was_started &&
-                        now - call.started >= std::min(call.request.timeout, call.request.connect_timeout) / 2;
-  if (!was_slow && (code != StatusCode::Unavailable || !was_started)) {
+  const bool had_time = !call.was_late || now - call.started >= std::min(call.request.timeout, call.request.connect_timeout) / 2;
+  if (!has_failed || !had_time) {
     if (call.is_probe) breaker.abandoned();
     return;
   }
@@ -392,7 +395,7 @@ Turn Client::run(const Budget& budget) {
   while (may_serve_ && !time_is_up(budget)) may_serve_ = serve_sockets();
   take_ended();
   while (!late_.empty()) {
-    end(*late_.front(), failure(StatusCode::DeadlineExceeded, late_.front()->host.name + ": the time was over before the request began"));
+    end(*late_.front(), failure(StatusCode::Unavailable, late_.front()->host.name + ": the time was over before the request began"));
   }
   start_waiting();
   std::uint32_t delivered = 0;

@@ -53,7 +53,8 @@ struct ClientAnswer {
 };
 
 /// Called once for an accepted request, in a later turn of the client or in its destructor. It must not destroy the client. Errors:
-/// Unavailable (no connection, or it ended; or the host is left alone), DeadlineExceeded, PermissionDenied (the address is not allowed),
+/// Unavailable (nothing was sent: no connection, no time, or the host is left alone), DeadlineExceeded (the time was over or the connection
+/// ended before the answer: the host may have taken the request), PermissionDenied (the address is not allowed),
 /// ResourceExhausted (the answer is too long), Cancelled (the client was destroyed).
 using CallDone = std::function<void(Result<ClientAnswer> answer)>;
 
