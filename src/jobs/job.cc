@@ -20,6 +20,8 @@ namespace {
 
 constexpr Names<Misfire, 4> kMisfires{{"do-nothing", "fire-once", "fire-last", "fire-all"}};
 constexpr Names<Overlap, 4> kOverlaps{{"serial", "discard", "cover", "concurrent"}};
+constexpr Names<Route, 11> kRoutes{{"default", "first", "last", "round", "random", "consistent-hash", "least-frequently-used",
+                                    "least-recently-used", "failover", "busyover", "sharding-broadcast"}};
 
 bool is_name(std::string_view name) {
   const auto is_letter = [](char c) {
@@ -239,6 +241,8 @@ std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfi
 std::optional<Misfire> misfire_of(std::string_view name) noexcept { return kMisfires.find(name); }
 std::string_view to_string(Overlap overlap) noexcept { return kOverlaps.of(overlap); }
 std::optional<Overlap> overlap_of(std::string_view name) noexcept { return kOverlaps.find(name); }
+std::string_view to_string(Route route) noexcept { return kRoutes.of(route); }
+std::optional<Route> route_of(std::string_view name) noexcept { return kRoutes.find(name); }
 
 Result<calendar::Schedule> compile(const ScheduleText& text, std::uint64_t seed) {
   calendar::Schedule schedule;
@@ -262,6 +266,7 @@ Status check_values(const Job& job) {
   if (job.handler.empty()) return refuse("handler", "it names none");
   if (to_string(job.misfire).empty()) return refuse("misfire", "it is none of the values of Misfire");
   if (to_string(job.overlap).empty()) return refuse("overlap", "it is none of the values of Overlap");
+  if (to_string(job.route).empty()) return refuse("route", "it is none of the values of Route");
   if (job.concurrency < 1 || job.concurrency > limits::kJobConcurrency) {
     return refuse("concurrency", "it is 1 to " + std::to_string(limits::kJobConcurrency));
   }

@@ -153,6 +153,8 @@ const std::vector<JsonField>& fields() {
           "overlap", [](auto& job) -> auto& { return job.overlap; }, overlap_of),
       number(
           "concurrency", [](auto& job) -> auto& { return job.concurrency; }),
+      choice(
+          "route", [](auto& job) -> auto& { return job.route; }, route_of),
       number(
           "retries", [](auto& job) -> auto& { return job.retries; }),
       milliseconds(

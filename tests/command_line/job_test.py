@@ -33,9 +33,9 @@ def check_definitions(daemon, checker):
     for dry in ((), ("--dry-run",)):
         assert "Mars/Base" in expect(daemon, 2, "job", "add", "bad", "--handler", "log", "--cron", "* * * * *", "--zone", "Mars/Base", *dry)
     # A dry run of an edit shows what the edit then does, and an edit of nothing changes nothing.
-    edit = ("job", "edit", "night", "--every", "2h", "--retries", "3")
+    edit = ("job", "edit", "night", "--every", "2h", "--retries", "3", "--route", "last")
     dry = expect(daemon, 0, *edit, "--dry-run")
-    assert dry.splitlines() == ["+ retries: 3", "- schedule: cron 30 2 * * MON-FRI", "+ schedule: every 2h"], dry
+    assert dry.splitlines() == ["+ retries: 3", "+ route: last", "- schedule: cron 30 2 * * MON-FRI", "+ schedule: every 2h"], dry
     assert checker.check("job-show", expect(daemon, 0, "--json", "job", "show", "night"))["schedule"].startswith("cron")
     assert expect(daemon, 0, *edit) == dry
     assert expect(daemon, 0, *edit) == "nothing changes\n"

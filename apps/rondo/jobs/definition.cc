@@ -21,7 +21,7 @@ struct OptionField {
   std::string_view field;
   Kind kind = Kind::Text;
 };
-constexpr std::array<OptionField, 19> kFields{{{"--handler", "handler"},
+constexpr std::array<OptionField, 20> kFields{{{"--handler", "handler"},
                                                {"--parameters", "parameters"},
                                                {"--dialect", "dialect"},
                                                {"--zone", "zone"},
@@ -35,6 +35,7 @@ constexpr std::array<OptionField, 19> kFields{{{"--handler", "handler"},
                                                {"--misfire-runs", "misfire_runs", Kind::Number},
                                                {"--overlap", "overlap"},
                                                {"--concurrency", "concurrency", Kind::Number},
+                                               {"--route", "route"},
                                                {"--retries", "retries", Kind::Number},
                                                {"--backoff", "backoff_ms", Kind::Milliseconds},
                                                {"--attempt-timeout", "timeout_ms", Kind::Milliseconds},

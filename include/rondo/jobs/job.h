@@ -12,6 +12,7 @@
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/calendar/schedule.h"
+#include "rondo/jobs/route.h"
 #include "rondo/sched/priority.h"
 
 namespace rondo::jobs {
@@ -77,8 +78,10 @@ struct Job {
   std::uint32_t misfire_runs = 1;  // For Misfire::FireLast: 1 to limits::kMisfireRuns.
   Overlap overlap = Overlap::Serial;
   std::uint32_t concurrency = 1;  // For Overlap::Concurrent: 1 to limits::kJobConcurrency.
-  std::uint32_t retries = 0;      // Attempts after a failed one: up to limits::kJobRetries.
-  Duration backoff{1s};           // Before the first retry; each further one waits twice as long, up to an hour.
+  /// Which of the executors or workers that can take a run gets it. Default: the worker with the most free places; executors in turn.
+  Route route = Route::Default;
+  std::uint32_t retries = 0;  // Attempts after a failed one: up to limits::kJobRetries.
+  Duration backoff{1s};       // Before the first retry; each further one waits twice as long, up to an hour.
   /// Of one attempt; 0: none. As 'backoff' in whole milliseconds. Without effect at a handler of Jobs::handle_in_turn().
   Duration timeout{0};
   /// Names of jobs, at most limits::kJobParents. A job with parents has the schedule "manual": it runs once for each run of its parents,
