@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
 #ifdef RONDO_WITH_JOBS
     return rondo::demo::jobs_main(argc - 1, argv + 1, rondo::demo::beside(argv[0], "rondod"));
 #else
-    std::fprintf(stderr, "rondo-demo: built without jobs (missing: libsqlite3-dev)\n");
+    std::fprintf(stderr, "rondo-demo: built without jobs (missing: libsqlite3-dev or libssl-dev)\n");
     return 1;
 #endif
   }

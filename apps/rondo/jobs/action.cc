@@ -374,7 +374,7 @@ int forecast(const Caller& caller) {
 #ifdef RONDO_WITH_JOBS
   return print_forecast(caller.options, caller.call, caller.backend);
 #else
-  return report(caller.options, {StatusCode::Unimplemented, "this rondo was built without jobs (missing: libsqlite3-dev)"});
+  return report(caller.options, {StatusCode::Unimplemented, "this rondo was built without jobs (missing: libsqlite3-dev or libssl-dev)"});
 #endif
 }
 
@@ -382,7 +382,7 @@ int examine([[maybe_unused]] const Options& options, [[maybe_unused]] const JobC
 #ifdef RONDO_WITH_JOBS
   return print_job_doctor(options, call.word("FILE"));
 #else
-  return report(options, {StatusCode::Unimplemented, "this rondo was built without jobs (missing: libsqlite3-dev)"});
+  return report(options, {StatusCode::Unimplemented, "this rondo was built without jobs (missing: libsqlite3-dev or libssl-dev)"});
 #endif
 }
 

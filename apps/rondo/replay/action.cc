@@ -79,7 +79,8 @@ Result<RecordedSettings> settings_of(replay::Replay& replay) {
   settings.jobs = *jobs;
   return settings;
 #else
-  return failure(StatusCode::Unimplemented, "the run has jobs, and this rondo was built without jobs (missing: libsqlite3-dev)");
+  return failure(StatusCode::Unimplemented,
+                 "the run has jobs, and this rondo was built without jobs (missing: libsqlite3-dev or libssl-dev)");
 #endif
 }
 

@@ -18,7 +18,9 @@ Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& run
 
 #else
 
-Status check_job_build() { return {StatusCode::Unimplemented, "this rondod was built without jobs (missing: libsqlite3-dev)"}; }
+Status check_job_build() {
+  return {StatusCode::Unimplemented, "this rondod was built without jobs (missing: libsqlite3-dev or libssl-dev)"};
+}
 
 Status check_jobs_file(const Config&) { return check_job_build(); }
 

@@ -157,6 +157,18 @@ inline constexpr std::size_t kBackfillInstants = 10'000;
 /// `PlanTest.AnOutageOfAYearOfAFrequentJobIsBounded`.
 inline constexpr std::uint64_t kMissedCounted = 10'000;
 
+/// Executors of one group among which a job's route chooses. A consistent hash computes 100 digests for each of them in one turn when one
+/// joins or leaves.
+/// Reached: the further ones, in the order of their names, get no run. Figure: none: they run nothing. Test:
+/// `RouterTest.CandidatesBeyondTheLimitGetNoRun`.
+inline constexpr std::size_t kRouteCandidates = 256;
+
+/// Counts and names that the routes of one group keep: a count for each job in turn, and one for each job and executor with the least-used
+/// routes. One choice may exceed the limit.
+/// Reached: all are cleared at the next choice, as they are every 24 h. Figure: none: the order among the executors begins anew. Test:
+/// `RouterTest.AtTheLimitOfCountsAllAreCleared`.
+inline constexpr std::size_t kRouteKept = 200'000;
+
 /// The longest jitter of a job. A longer one is a mistake in the unit. That of "every DURATION" is at most its duration.
 /// Reached: `check()` returns InvalidArgument with the field; a stored job with a longer one is not planned. Figure: none: the caller gets
 /// the error, and health() names the job. Test: `JobCheck.AJitterHasALimit`.
