@@ -30,35 +30,6 @@ constexpr std::size_t kSliceBytes = 64 * 1024;
 /// The cost of a field in bytes, beside its own bytes: a slice ends with at most kAdminRowFields fields.
 constexpr std::size_t kFieldBytes = kSliceBytes / limits::kAdminRowFields;
 
-/// Returns the position of the quote that ends the text whose first quote is at 'at', or the end of 'json'.
-std::size_t end_of_text(std::string_view json, std::size_t at) {
-  for (;;) {
-    at = json.find('"', at + 1);
-    if (at == std::string_view::npos) return json.size();
-    std::size_t first = at;
-    while (json[first - 1] == '\\') --first;
-    if ((at - first) % 2 == 0) return at;
-  }
-}
-
-/// True if 'json' may hold more than 'most' values. Counts one, and one more for each sign that another value can follow; names count too.
-/// If 'json' is malformed, the parser reports that.
-bool has_many_values(std::string_view json, std::size_t most) {
-  if (json.size() <= most) return false;
-  std::size_t values = 1;
-  for (std::size_t at = 0; at < json.size() && values <= most; ++at) {
-    switch (json[at]) {
-      case '"': at = end_of_text(json, at); break;
-      case '[':
-      case '{':
-      case ',':
-      case ':': ++values; break;
-      default: break;
-    }
-  }
-  return values > most;
-}
-
 /// The names of all objects in 'json', which is valid.
 std::size_t names_in(std::string_view json) {
   std::size_t names = 0;

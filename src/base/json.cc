@@ -54,4 +54,30 @@ void append_utf8_json(std::string& out, const json::value& value) {
   append_json(out, replaced);
 }
 
+std::size_t end_of_text(std::string_view json, std::size_t at) noexcept {
+  for (;;) {
+    at = json.find('"', at + 1);
+    if (at == std::string_view::npos) return json.size();
+    std::size_t first = at;
+    while (json[first - 1] == '\\') --first;
+    if ((at - first) % 2 == 0) return at;
+  }
+}
+
+bool has_many_values(std::string_view json, std::size_t most) noexcept {
+  if (json.size() <= most) return false;
+  std::size_t values = 1;
+  for (std::size_t at = 0; at < json.size() && values <= most; ++at) {
+    switch (json[at]) {
+      case '"': at = end_of_text(json, at); break;
+      case '[':
+      case '{':
+      case ',':
+      case ':': ++values; break;
+      default: break;
+    }
+  }
+  return values > most;
+}
+
 }  // namespace rondo
