@@ -37,4 +37,10 @@ inline constexpr std::size_t kExecutorGroup = 64;
 /// Reached: InvalidArgument. Figure: none: the executor gets the error. Test: `Wire.JsonThatNestsTooDeepIsRefused`.
 inline constexpr std::size_t kExecutorNesting = 16;
 
+/// Values and names in a body: those of kExecutorCallbacks items with all fields of all dialects. A parsed body of 5 MiB with short values
+/// would take 120 MiB and a tenth of a second.
+/// Reached: ResourceExhausted; InvalidArgument for an answer. Figure: none: the executor gets the error. Test:
+/// `Wire.ABodyAboveTheLimitOfValuesIsRefused`.
+inline constexpr std::size_t kExecutorValues = 200'000;
+
 }  // namespace rondo::limits

@@ -16,7 +16,6 @@ namespace rondo::jobs::executors {
 namespace {
 
 constexpr std::int64_t kSuccess = 200;
-constexpr std::int64_t kIntLargest = 2'147'483'647;
 constexpr std::size_t kExcerpt = 200;  // Bytes of a body that an error repeats.
 constexpr std::string_view kDots = "...";
 constexpr std::string_view kDigits = "0123456789";
@@ -66,6 +65,8 @@ std::string without_half_pairs(std::string_view body) {
 }
 
 Result<json::value> parse(std::string_view body) {
+  if (has_many_values(body, limits::kExecutorValues))
+    return failure(StatusCode::ResourceExhausted, "more than " + std::to_string(limits::kExecutorValues) + " values");
   json::parse_options options;
   options.max_depth = limits::kExecutorNesting;
   options.allow_invalid_utf8 = true;
@@ -94,37 +95,31 @@ std::string_view text_in(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? view(value->get_string()) : std::string_view{};
 }
 
-/// A whole number: 42, 42.0 or "42", as Gson reads them.
-std::optional<std::int64_t> number_of(const json::value& value) {
-  std::int64_t number = 0;
-  if (value.is_string()) {
-    const std::string_view text = view(value.get_string());
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    if (error != std::errc{} || stop != end) return std::nullopt;
-    return number;
-  }
-  boost::system::error_code error;
-  number = value.to_number<std::int64_t>(error);
-  if (error) return std::nullopt;
-  return number;
-}
-
-/// The number 'name' of an object, from 'least' to 'most'.
+/// The number 'name' of an object, from 'least' to 'most'. It is 42, 42.0 or "42", as Gson reads them.
 Result<std::int64_t> number_in(const json::object& object, std::string_view name, std::int64_t least, std::int64_t most) {
   const json::value* const value = member(object, name);
   if (value == nullptr) return wrong(std::string{name} + " is missing");
-  const std::optional<std::int64_t> number = number_of(*value);
-  if (!number || *number < least || *number > most)
+  std::int64_t number = 0;
+  bool is_whole = false;
+  if (const json::string* const text = value->if_string()) {
+    const char* const end = text->data() + text->size();
+    const auto [stop, error] = std::from_chars(text->data(), end, number);
+    is_whole = error == std::errc{} && stop == end;
+  } else {
+    boost::system::error_code error;
+    number = value->to_number<std::int64_t>(error);
+    is_whole = !error;
+  }
+  if (!is_whole || number < least || number > most)
     return wrong(std::string{name} + " is not a whole number from " + std::to_string(least) + " to " + std::to_string(most));
-  return *number;
+  return number;
 }
 
 std::string cut(std::string_view text) {
   return text.size() <= limits::kExecutorMessage ? std::string{text} : shorten(text, limits::kExecutorMessage - kDots.size());
 }
 
-/// The message under one of two names, as UTF-8 within its limit. It is cut before and after, because visible_text() makes it longer.
+/// The message 'name' of an object, as UTF-8 within its limit. It is cut before and after, because visible_text() makes it longer.
 std::string message_in(const json::object& object, std::string_view name) {
   const json::value* const value = member(object, name);
   if (value == nullptr) return {};
@@ -140,7 +135,7 @@ std::string message_in(const json::object& object, std::string_view name) {
 
 /// The code and the message under these names.
 Result<CallAnswer> answer_in(const json::object& object, std::string_view code, std::string_view message) {
-  const Result<std::int64_t> number = number_in(object, code, -kIntLargest - 1, kIntLargest);
+  const Result<std::int64_t> number = number_in(object, code, INT32_MIN, INT32_MAX);
   if (!number) return failure(number.error());
   return CallAnswer{.code = *number, .message = message_in(object, message)};
 }
@@ -155,16 +150,51 @@ Result<CallAnswer> outcome_in(const json::object& item) {
   return outcome;
 }
 
-tl::unexpected<Status> no_answer(unsigned http_status, std::string_view body, std::string_view why) {
-  return wrong("the executor answered with HTTP status " + std::to_string(http_status) + " and no usable body (" + std::string{why} +
-               "): " + visible_text(shorten(body, kExcerpt)));
-}
-
+/// The answer to a call: an object, or what the Go client sends when it refuses a run.
 Result<CallAnswer> answer_in(const json::value& body) {
   if (const json::object* const object = body.if_object()) return answer_in(*object, "code", "msg");
   const json::array* const items = body.if_array();
-  if (items == nullptr || items->size() != 1 || !items->front().is_object()) return wrong("neither an object nor a list of one");
-  return outcome_in(items->front().get_object());
+  const json::object* const item = items != nullptr && items->size() == 1 ? items->front().if_object() : nullptr;
+  if (item == nullptr) return wrong("neither an object nor a list of one");
+  return member(*item, "code") != nullptr ? answer_in(*item, "code", "msg") : outcome_in(*item);
+}
+
+/// A number of a line; 0 if it is missing or negative.
+Result<std::int64_t> line_in(const json::object& object, std::string_view name) {
+  if (member(object, name) == nullptr) return std::int64_t{0};
+  Result<std::int64_t> line = number_in(object, name, INT32_MIN, INT32_MAX);
+  if (line) *line = std::max(std::int64_t{0}, *line);
+  return line;
+}
+
+Result<LogPiece> log_in(const json::value& body) {
+  const Result<CallAnswer> answer = answer_in(body);
+  if (!answer) return failure(answer.error());
+  if (answer->code != kSuccess)
+    return failure(StatusCode::FailedPrecondition,
+                   "the executor gave no log: code " + std::to_string(answer->code) + ", " + visible_text(answer->message));
+  const json::object* const object = body.if_object();
+  if (object == nullptr) return wrong("not an object");
+  const json::object* const content = object_in(*object, "content");
+  const json::object* const piece = content != nullptr ? content : object_in(*object, "data");
+  if (piece == nullptr) return wrong("neither content nor data");
+  const Result<std::int64_t> from = line_in(*piece, "fromLineNum");
+  if (!from) return failure(from.error());
+  const Result<std::int64_t> to = line_in(*piece, "toLineNum");
+  if (!to) return failure(to.error());
+  const json::value* const end = member(*piece, "isEnd");
+  const bool is_end = end != nullptr && end->is_bool() && end->get_bool();
+  return LogPiece{.from_line = *from, .to_line = *to, .text = std::string{text_in(*piece, "logContent")}, .is_end = is_end};
+}
+
+/// What 'read' reads from the body of an answer. An InvalidArgument says what the executor sent.
+template <class T>
+Result<T> read_answer(unsigned http_status, std::string_view body, Result<T> (&read)(const json::value&)) {
+  const Result<json::value> value = parse(body);
+  Result<T> result = value ? read(*value) : failure(value.error());
+  if (result || result.error().code() == StatusCode::FailedPrecondition) return result;
+  return wrong("the executor answered with HTTP status " + std::to_string(http_status) + " and no usable body (" +
+               std::string{result.error().message()} + "): " + visible_text(shorten(body, kExcerpt)));
 }
 
 Result<CallbackItem> item_of(const json::value& value) {
@@ -267,38 +297,10 @@ std::string answer_body(std::int64_t code, std::string_view message) {
 }
 
 Result<CallAnswer> parse_call_answer(unsigned http_status, std::string_view body) {
-  const Result<json::value> value = parse(body);
-  if (!value) return no_answer(http_status, body, value.error().message());
-  Result<CallAnswer> answer = answer_in(*value);
-  if (!answer) return no_answer(http_status, body, answer.error().message());
-  return answer;
+  return read_answer<CallAnswer>(http_status, body, answer_in);
 }
 
-Result<LogPiece> parse_log(unsigned http_status, std::string_view body) {
-  const Result<json::value> value = parse(body);
-  if (!value) return no_answer(http_status, body, value.error().message());
-  const Result<CallAnswer> answer = answer_in(*value);
-  if (!answer) return no_answer(http_status, body, answer.error().message());
-  if (answer->code != kSuccess)
-    return failure(StatusCode::FailedPrecondition,
-                   "the executor gave no log: code " + std::to_string(answer->code) + ", " + visible_text(answer->message));
-  const json::object* piece = nullptr;
-  if (const json::object* const object = value->if_object()) {
-    piece = object_in(*object, "content");
-    if (piece == nullptr) piece = object_in(*object, "data");
-  }
-  if (piece == nullptr) return no_answer(http_status, body, "neither content nor data");
-  LogPiece log{.text = std::string{text_in(*piece, "logContent")}};
-  for (const auto& [name, line] : {std::pair{"fromLineNum", &log.from_line}, std::pair{"toLineNum", &log.to_line}}) {
-    if (member(*piece, name) == nullptr) continue;
-    const Result<std::int64_t> number = number_in(*piece, name, -kIntLargest - 1, kIntLargest);
-    if (!number) return no_answer(http_status, body, number.error().message());
-    *line = std::max(std::int64_t{0}, *number);
-  }
-  const json::value* const end = member(*piece, "isEnd");
-  log.is_end = end != nullptr && end->is_bool() && end->get_bool();
-  return log;
-}
+Result<LogPiece> parse_log(unsigned http_status, std::string_view body) { return read_answer<LogPiece>(http_status, body, log_in); }
 
 Result<Registration> parse_registration(std::string_view body) {
   const Result<json::value> value = parse(body);

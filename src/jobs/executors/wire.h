@@ -59,8 +59,8 @@ struct CallAnswer {
   std::string message;    // UTF-8, at most limits::kExecutorMessage bytes; HTML in some clients.
 };
 /// Reads an object with `code` and `msg`, with any HTTP status: some clients repeat the code there. Also reads what the Go client sends
-/// when it refuses a run: a list of one callback item. InvalidArgument with the status and the first 200 bytes of the body, made visible,
-/// if there is no code: the call failed, and it is unknown whether a run has begun.
+/// when it refuses a run: a list of one callback item, whose code is read as in parse_callbacks(). InvalidArgument with the status and the
+/// first 200 bytes of the body, made visible, if there is no code: the call failed, and it is unknown whether a run has begun.
 Result<CallAnswer> parse_call_answer(unsigned http_status, std::string_view body);
 
 /// A piece of a run's log.

@@ -140,6 +140,7 @@ TEST(Wire, TheGoClientRefusesARunWithAListOfOneCallbackItem) {
                         R"("handleCode":500,"handleMsg":"There are tasks running"}])"),
             "500 There are tasks running");
   EXPECT_EQ(answer(200, R"([{"logId":42,"executeResult":{"code":500,"msg":"Task not registered"}}])"), "500 Task not registered");
+  EXPECT_EQ(answer(200, R"([{"code":500,"msg":"busy"}])"), "500 busy");
   EXPECT_EQ(answer(200, R"({"code":500,"msg":"Task kill err"})"), "500 Task kill err");
 }
 
@@ -176,7 +177,7 @@ TEST(Wire, AnAnswerWithoutACodeIsAnErrorThatShowsItsBeginning) {
                                       "{}",
                                       "[1]",
                                       "[{}]",
-                                      R"([{"code":200}])",
+
                                       R"({"msg":"x"})",
                                       R"([{"handleCode":200},{"handleCode":200}])",
                                       R"({"code":null})",
@@ -205,8 +206,17 @@ TEST(Wire, JsonThatNestsTooDeepIsRefused) {
   const auto nested = [](std::size_t levels) { return R"({"code":200,"content":)" + repeated("[", levels) + repeated("]", levels) + "}"; };
   EXPECT_EQ(answer(200, nested(limits::kExecutorNesting - 1)), "200 ");
   EXPECT_THAT(answer(200, nested(limits::kExecutorNesting)), HasSubstr("too deep"));
-  EXPECT_THAT(callbacks(repeated("[", 1'000'000)), ElementsAre(HasSubstr("too deep")));
-  EXPECT_THAT(registration(repeated("{\"a\":", 1'000'000)), HasSubstr("too deep"));
+  EXPECT_THAT(callbacks(repeated("[", 100'000)), ElementsAre(HasSubstr("too deep")));
+  EXPECT_THAT(registration(repeated("{\"a\":", 50'000)), HasSubstr("too deep"));
+}
+
+TEST(Wire, ABodyAboveTheLimitOfValuesIsRefused) {
+  const std::string body = "{\"code\":200,\"content\":[" + repeated("0,", limits::kExecutorValues - 6) + "0]}";
+  EXPECT_EQ(answer(200, body), "200 ");
+  EXPECT_THAT(answer(200, "[" + body + "]"), HasSubstr("no usable body (more than 200000 values)"));
+  EXPECT_THAT(callbacks("[" + body + "]"), ElementsAre("error: resource-exhausted: more than 200000 values"));
+  // Signs in texts are no values.
+  EXPECT_EQ(answer(200, R"({"code":200,"content":")" + repeated(R"([{,:\")", limits::kExecutorValues) + "\"}"), "200 ");
 }
 
 // Messages.
