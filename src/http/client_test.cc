@@ -22,8 +22,8 @@ using testing::Eq;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
-using testing::UnorderedElementsAre;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 const std::vector<Prefix> kLoopback{Prefix::parse("127.0.0.0/8").value(), Prefix::parse("::1").value()};
 

@@ -21,6 +21,7 @@
 #include "rondo/journal/limits.h"
 #include "rondo/store/redis_limits.h"
 #include "rondo/store/redis_store.h"
+#include "rondod/configuration/executors_section.h"
 #include "rondod/configuration/protocols.h"
 #include "rondod/configuration/section_reader.h"
 #include "rondod/configuration/simulated_section.h"
@@ -300,8 +301,8 @@ void read_dataplane(SectionReader s, Config& config) {
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 11> kSections{"scheduler", "admin", "log",      "journal",   "store",    "jobs",
-                                                       "dataplane", "fpm",   "managers", "resources", "simulated"};
+  constexpr std::array<std::string_view, 13> kSections{"scheduler", "admin",     "log", "journal",  "store",     "jobs",     "http",
+                                                       "executors", "dataplane", "fpm", "managers", "resources", "simulated"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -339,6 +340,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   }
   read_store(root["store"].as_table(), file, error, config);
   read_jobs(section("jobs"), config.jobs);
+  read_http(root["http"].as_table(), file, error, config.http);
+  read_executors(root["executors"].as_table(), file, error, config.http.enabled, config.jobs.enabled, config.executors);
   read_dataplane(section("dataplane"), config);
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
   read_managers(root["managers"].as_table(), file, error, config);
@@ -517,6 +520,8 @@ toml::table to_table(const Config& config) {
                               {"files", static_cast<std::int64_t>(config.journal_files)}}},
       {"store", store_table(config)},
       {"jobs", jobs_table(config.jobs)},
+      {"http", http_table(config.http)},
+      {"executors", executors_table(config.executors)},
       {"dataplane", toml::table{{"kind", name_of(kKinds, config.plane)},
                                 {"network_namespace", config.network_namespace},
                                 {"protocol", static_cast<std::int64_t>(config.protocol)},

@@ -14,6 +14,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/policy.h"
+#include "rondod/configuration/executors_choice.h"
 #include "rondod/configuration/simulated_choice.h"
 #include "switch_agent/resources.h"
 
@@ -139,8 +140,10 @@ struct Config {
   // [store]
   StorePlace store;
   std::vector<StoreGroup> store_groups;
-  // [jobs]
+  // [jobs], [http] and [executors]
   JobSettings jobs;
+  HttpChoice http;
+  ExecutorsChoice executors;
   // [dataplane]
   PlaneKind plane = PlaneKind::Linux;
   std::string network_namespace;

@@ -120,6 +120,34 @@ Section jobs() {
       }};
 }
 
+Section http() {
+  return {.name = "http",
+          .help = "The HTTP server, where executors of jobs report.",
+          .settings = {{"enabled", "true or false", "false", "true: rondod listens."},
+                       {"address", "text", "\"127.0.0.1\"", "IPv4 or IPv6 address to listen at."},
+                       {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."}}};
+}
+
+Section executors() {
+  return {.name = "executors",
+          .help = "Executors of xxl-job and Orth that carry out jobs.",
+          .settings = {{"networks", "list of networks", "[\"127.0.0.0/8\", \"::1/128\"]",
+                        "Where executors may be: rondod connects to no other address, whatever an executor registers."}}};
+}
+
+Section executor_group() {
+  return {
+      .name = "executors.group",
+      .help = "Executors that take each other's runs: jobs with the handler executor/NAME/HANDLER.",
+      .settings = {{"name", "text", "", "Name of the group: the appname of the executors."},
+                   {"token_file", "text", "\"\"",
+                    "File whose first line is the access token that rondod and the executors show each other: at least 16 bytes."},
+                   {"allow_without_token", "list of networks", "[]", "Where executors may register and report without a token."},
+                   {"addresses", "list of texts", "[]", "Addresses of executors that do not register, such as \"http://10.0.0.5:9999\"."},
+                   {"orth", "true or false", "false", "true: those of 'addresses' are executors of Orth."}},
+      .many = true};
+}
+
 Section dataplane() {
   return {
       .name = "dataplane",
@@ -326,6 +354,9 @@ manual::Program configuration_described() {
                group(),
                direct(),
                jobs(),
+               http(),
+               executors(),
+               executor_group(),
                dataplane(),
                fpm(),
                managers(),

@@ -23,6 +23,10 @@ std::string file_with(const manual::Section& section, std::string_view option, s
   if (section.name == "store.group.direct") {
     text = "[[store.group]]\ntables = [\"T\"]\n[store.group.direct]\n";
     if (option != "endpoint") text += "endpoint = \"ipc:///tmp/x\"\n";
+  } else if (section.name == "executors.group") {
+    text = "[jobs]\nenabled = true\n[http]\nenabled = true\n[[executors.group]]\n";
+    if (option != "name") text += "name = \"a\"\n";
+    text += option == "allow_without_token" ? "token_file = \"t\"\n" : "allow_without_token = [\"10.0.0.0/8\"]\n";
   } else if (section.many) {
     text = "[[" + std::string{section.name} + "]]\n";
     if (option != "tables") text += "tables = [\"T\"]\n";

@@ -25,6 +25,7 @@
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/configuration/user_names.h"
+#include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/stores/registry.h"
 #include "switch_agent/tables.h"
@@ -120,6 +121,7 @@ class StartCheck {
   void check_jobs() {
     if (!config_.jobs.enabled) return;
     if (const Status lacking = check_job_build(); !lacking.ok()) return complain("jobs.enabled", lacking);
+    if (const Status lacking = check_http_build(); !lacking.ok() && config_.http.enabled) complain("http.enabled", lacking);
     if (const auto target = absent_target(config_.jobs.file)) {  // SQLite makes no file there.
       findings_.push_back(
           {true, "jobs.file", "'" + config_.jobs.file + "' is a link to '" + *target + "', which is not there", StatusCode::NotFound});

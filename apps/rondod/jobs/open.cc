@@ -1,7 +1,11 @@
-// See job_service.h. CMakeLists.txt defines RONDO_WITH_JOBS if this build has the component.
+// See job_service.h and executor_service.h. CMakeLists.txt defines RONDO_WITH_JOBS and RONDO_WITH_HTTP if this build has the components.
+#include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/job_service.h"
 #ifdef RONDO_WITH_JOBS
 #include "rondod/jobs/stored_jobs.h"
+#endif
+#ifdef RONDO_WITH_HTTP
+#include "rondod/jobs/http_executors.h"
 #endif
 
 namespace rondo::daemon {
@@ -25,6 +29,24 @@ Status check_job_build() {
 Status check_jobs_file(const Config&) { return check_job_build(); }
 
 Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRegistry&, Log&) { return failure(check_job_build()); }
+
+#endif
+
+#ifdef RONDO_WITH_HTTP
+
+Status check_http_build() { return {}; }
+
+Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log) {
+  return open_http_executors(config, runtime, jobs, log);
+}
+
+#else
+
+Status check_http_build() {
+  return {StatusCode::Unimplemented, "this rondod was built without HTTP (missing: libcurl4-openssl-dev, libsqlite3-dev or libssl-dev)"};
+}
+
+Result<std::unique_ptr<ExecutorService>> open_executors(const Config&, Runtime&, jobs::Jobs&, Log&) { return failure(check_http_build()); }
 
 #endif
 

@@ -26,6 +26,7 @@
 #include "rondo/jobs/commands.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/jobs/workers.h"
+#include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/failing_jobs.h"
 
 namespace rondo::daemon {
@@ -96,9 +97,18 @@ class StoredJobs final : public JobService {
     note_settings(runtime, options_of(config.jobs));
   }
 
+  /// If the configuration has groups of executors.
+  Status open_executors(const Config& config, Runtime& runtime) {
+    if (config.executors.groups.empty()) return {};
+    auto opened = daemon::open_executors(config, runtime, jobs_, log_);
+    if (!opened) return opened.error();
+    executors_ = *std::move(opened);
+    return {};
+  }
   Status add_commands(CommandRegistry& registry) {
-    const Status added = jobs::add_job_commands(registry, jobs_);
-    return added.ok() ? workers_.add_commands(registry) : added;
+    Status added = jobs::add_job_commands(registry, jobs_);
+    if (added.ok()) added = workers_.add_commands(registry);
+    return added.ok() && executors_ != nullptr ? executors_->add_commands(registry) : added;
   }
   void start() override { jobs_.start(); }
 
@@ -134,11 +144,14 @@ class StoredJobs final : public JobService {
                                  {"late_p50_us", figures.lateness_ns.quantile(0.5) / 1000},
                                  {"late_p99_us", figures.lateness_ns.quantile(0.99) / 1000},
                                  {"late_max_us", figures.lateness_ns.max() / 1000}};
+    if (executors_ != nullptr) executors_->add_stats(stats);
   }
 
   void add_health(json::array& troubles, json::array& notes) const override {
     if (const Status health = jobs_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
+    if (const Status health = executors_ == nullptr ? Status{} : executors_->health(); !health.ok())
+      troubles.push_back(sentence("jobs: " + health.to_string()));
     const std::vector<std::string> awaited = jobs::JobsView(jobs_).awaited_handlers();
     const std::vector<std::string> late =
         jobs::JobsView(jobs_).awaited_handlers(kWorkerPatience, kConnectPatience);  // A part of 'awaited', in the same order.
@@ -208,7 +221,8 @@ class StoredJobs final : public JobService {
   std::map<std::string, std::string> found_obstructed_;  // Found on the pages so far.
   jobs::Jobs jobs_;
   jobs::Workers workers_;
-  Status trouble_;  // Already logged.
+  std::unique_ptr<ExecutorService> executors_;  // Null without groups of executors.
+  Status trouble_;                              // Already logged.
 };
 
 }  // namespace
@@ -235,6 +249,7 @@ Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runti
   }
   if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
+  if (Status refused = service->open_executors(config, runtime); !refused.ok()) return failure(std::move(refused));
   if (Status added = service->add_commands(registry); !added.ok()) return failure(std::move(added));
   return service;
 }

@@ -43,4 +43,26 @@ inline constexpr std::size_t kExecutorNesting = 16;
 /// `Wire.ABodyAboveTheLimitOfValuesIsRefused`.
 inline constexpr std::size_t kExecutorValues = 200'000;
 
+// --- Executors
+
+/// Addresses of a group, and shards of a broadcast.
+/// Reached: a further address is refused, and the executor gets the reason. Figure: none: `rondo executors` lists them. Test:
+/// `ExecutorsTest.AtTheLimitOfAddressesOneMoreIsRefused`.
+inline constexpr std::size_t kExecutorNodes = 256;
+
+/// Callbacks whose answers wait until the ends in them are stored.
+/// Reached: a further callback is answered before its ends are stored, so a crash in this moment carries out its runs again. Figure: none:
+/// it needs as many executors that report at once. Test: `ExecutorsTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.
+inline constexpr std::size_t kExecutorHeld = 1'024;
+
+/// Runs of an earlier process of which a result came before the run was known here.
+/// Reached: the results of further ones are dropped, and these runs end as lost. Figure: none: the store has at most as many runs to begin
+/// with. Test: `ExecutorsTest.AResultThatComesBeforeItsRunIsKnownIsKept` keeps one.
+inline constexpr std::size_t kExecutorEarly = 10'000;
+
+/// Broadcasts of which the shards that have succeeded are kept for the next attempt.
+/// Reached: the next attempt of a further one sends all its shards. Figure: none: the executors show the shards. Test:
+/// `ExecutorsTest.ARetryOfABroadcastSendsTheFailedShardsAlone` keeps one.
+inline constexpr std::size_t kExecutorRetries = 1'000;
+
 }  // namespace rondo::limits

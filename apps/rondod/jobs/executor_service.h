@@ -1,0 +1,34 @@
+// ExecutorService: the executors of [executors], and the HTTP server that they report to ([http]). An interface, because a build without
+// libcurl has none.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <memory>
+
+#include "base/log.h"
+#include "rondo/admin/command.h"
+#include "rondo/base/result.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+#include "rondod/configuration/config.h"
+
+namespace rondo::daemon {
+
+class ExecutorService {
+ public:
+  virtual ~ExecutorService() = default;
+  /// `executors` and `executor-drain`.
+  virtual Status add_commands(CommandRegistry& registry) = 0;
+  virtual Status health() const = 0;
+  virtual void add_stats(boost::json::object& stats) const = 0;
+};
+
+/// Ok, or Unimplemented with the missing package.
+Status check_http_build();
+
+/// Reads the tokens and listens. Call it before Jobs::start(); the result must be destroyed before 'jobs'. The parameters must outlive it.
+/// Errors: a token file that cannot be read, or a token that is too short; the address cannot be used Unimplemented: see
+/// check_http_build().
+Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log);
+
+}  // namespace rondo::daemon

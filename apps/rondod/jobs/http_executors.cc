@@ -1,0 +1,121 @@
+#include "rondod/jobs/http_executors.h"
+
+#include <boost/json.hpp>
+#include <string>
+#include <utility>
+
+#include "base/bounded_file.h"
+#include "http/http_thread.h"
+#include "jobs/executors/executors.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+using jobs::executors::ExecutorGroup;
+using jobs::executors::Executors;
+
+constexpr std::size_t kTokenFileBytes = 4096;
+constexpr std::size_t kTokenBytesLeast = 16;
+constexpr std::size_t kCallbackBytes = std::size_t{5} * 1024 * 1024;
+
+Result<std::string> read_token(const std::string& path) {
+  const Result<std::string> text = read_bounded_file(path, "the token", kTokenFileBytes, Pipes::Refuse);
+  if (!text) return failure(text.error());
+  std::string token = text->substr(0, text->find_first_of("\r\n"));
+  if (token.size() < kTokenBytesLeast) {
+    return failure(StatusCode::InvalidArgument, "the token in the first line of '" + path + "' has " + std::to_string(token.size()) +
+                                                    " bytes, and needs " + std::to_string(kTokenBytesLeast));
+  }
+  if (!http::is_field("token", token)) return failure(StatusCode::InvalidArgument, "the token in '" + path + "' has control characters");
+  return token;
+}
+
+Result<std::vector<Prefix>> networks_of(const std::vector<std::string>& texts) {
+  std::vector<Prefix> networks;
+  for (const std::string& text : texts) {
+    const Result<Prefix> network = Prefix::parse(text);
+    if (!network) return failure(network.error());
+    networks.push_back(*network);
+  }
+  return networks;
+}
+
+Result<ExecutorGroup> group_of(const ExecutorGroupChoice& choice) {
+  ExecutorGroup group{.name = choice.name, .is_orth = choice.orth};
+  if (!choice.token_file.empty()) {
+    Result<std::string> token = read_token(choice.token_file);
+    if (!token) return failure(token.error());
+    group.token = *std::move(token);
+  }
+  auto networks = networks_of(choice.allow_without_token);
+  if (!networks) return failure(networks.error());
+  group.allow_without_token = *std::move(networks);
+  for (const std::string& text : choice.addresses) {
+    const auto address = jobs::executors::parse_address(text);
+    if (!address) return failure(address.error().with_context("executors.group.addresses"));
+    group.addresses.push_back(address->url);
+  }
+  return group;
+}
+
+class HttpExecutors final : public ExecutorService {
+ public:
+  HttpExecutors(Runtime& runtime, jobs::Jobs& jobs, jobs::executors::ExecutorSettings settings)
+      : executors_(runtime, jobs, std::move(settings), [this](http::ClientRequest request, http::CallDone done) {
+          if (http_ == nullptr) return Status{StatusCode::Unavailable, "the HTTP client is not running"};
+          return http_->call(std::move(request), std::move(done));
+        }) {}
+  Status listen(Runtime& runtime, const HttpChoice& choice, std::vector<Prefix> networks) {
+    http::HttpThreadOptions options;
+    options.server.emplace().address = choice.address;
+    options.server->port = choice.port;
+    options.server->body_limit = [](std::string_view target) {
+      return target.find("/callback") != std::string_view::npos ? kCallbackBytes : limits::kHttpBodyBytes;
+    };
+    options.client.emplace().networks = std::move(networks);
+    options.client->calls = kCalls;
+    auto started = http::HttpThread::start(runtime.scheduler(), std::move(options), executors_.door());
+    if (!started) return started.error();
+    http_ = *std::move(started);
+    return {};
+  }
+  std::string endpoint() const { return http_->endpoint(); }
+
+  Status add_commands(CommandRegistry& registry) override { return executors_.add_commands(registry); }
+  Status health() const override { return executors_.health(); }
+  void add_stats(json::object& stats) const override {
+    const jobs::executors::ExecutorStats& figures = executors_.stats();
+    stats["executors"] = json::object{{"dispatched", figures.dispatched}, {"refused", figures.refused}, {"unsent", figures.unsent},
+                                      {"callbacks", figures.callbacks},   {"late", figures.late},       {"lost", figures.lost},
+                                      {"linked", figures.linked}};
+  }
+
+ private:
+  static constexpr std::size_t kCalls = 256;
+
+  Executors executors_;
+  std::unique_ptr<http::HttpThread> http_;  // It calls 'executors_', so it ends first.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log) {
+  jobs::executors::ExecutorSettings settings;
+  for (const ExecutorGroupChoice& choice : config.executors.groups) {
+    Result<ExecutorGroup> group = group_of(choice);
+    if (!group) return failure(group.error().with_context("executors.group '" + choice.name + "'"));
+    settings.groups.push_back(*std::move(group));
+  }
+  auto networks = networks_of(config.executors.networks);
+  if (!networks) return failure(networks.error());
+  settings.networks = *networks;
+  auto service = std::make_unique<HttpExecutors>(runtime, jobs, std::move(settings));
+  if (Status refused = service->listen(runtime, config.http, *std::move(networks)); !refused.ok())
+    return failure(refused.with_context("http"));
+  log.info("listening for HTTP", {{"address", service->endpoint()}, {"groups", config.executors.groups.size()}});
+  return service;
+}
+
+}  // namespace rondo::daemon

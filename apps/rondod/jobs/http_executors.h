@@ -1,0 +1,13 @@
+// The ExecutorService of a build with libcurl.
+#pragma once
+
+#include <memory>
+
+#include "rondod/jobs/executor_service.h"
+
+namespace rondo::daemon {
+
+/// See open_executors().
+Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log);
+
+}  // namespace rondo::daemon

@@ -1,0 +1,82 @@
+// Executors: gives runs of jobs to executors of xxl-job and Orth, over HTTP. A job with the handler "executor/GROUP/NAME" runs the job
+// handler NAME at an executor that has registered for GROUP, or whose address the settings name.
+//   Executors executors(runtime, jobs, settings, [&](http::ClientRequest request, http::CallDone done) {
+//     return http->call(std::move(request), std::move(done));
+//   });
+//   http = http::HttpThread::start(runtime.scheduler(), options, executors.door()).value();
+//
+// A run is sent to an executor after the store has its address. It ends with the executor's callback, whose answer follows the storing of
+// the end, so an executor that repeats unanswered callbacks loses none. After a restart of this program, runs that executors have are
+// linked by their callbacks, and are not sent again. A run that was certainly not sent, because there was no connection, goes to another
+// executor without using an attempt. A run of which nothing is known any more fails after a while, and is retried by the rules of its job:
+//   - The executor did not answer the order, and calls back nothing for ExecutorSettings::silent.
+//   - The executor says twice, with 'probe' between, that it does nothing for the job: its process was started again.
+//   - The executor has sent no beat for 'away'.
+//   - It was killed, or its time was over, and the executor calls back nothing for 'stopping'.
+//
+// Threads: the runtime's, except door(), which is called on the HTTP thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "http/http_thread.h"
+#include "jobs/executors/door.h"
+#include "rondo/admin/command.h"
+#include "rondo/jobs/jobs.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::jobs::executors {
+
+struct ExecutorSettings {
+  std::vector<ExecutorGroup> groups;
+  std::vector<Prefix> networks;  // Where executors may be.
+  Duration beat{90s};            // An executor that has not registered for this time gets no run.
+  Duration call{10s};            // For the answer to an order.
+  Duration silent{60s};          // See above.
+  Duration away{600s};           // See above.
+  Duration probe{60s};           // See above.
+  Duration stopping{10s};        // See above.
+  Duration stored_wait{5s};      // The longest time for which the answer to a callback waits for the store.
+  std::size_t in_flight = 200;   // Orders without an answer, of all groups.
+};
+
+/// Since the start.
+struct ExecutorStats {
+  std::uint64_t dispatched = 0;  // Orders that executors accepted.
+  std::uint64_t refused = 0;     // Orders that executors refused.
+  std::uint64_t unsent = 0;      // Orders that were not sent, because there was no connection.
+  std::uint64_t callbacks = 0;   // Results that ended a run or a part of it.
+  std::uint64_t late = 0;        // Results of runs that have ended, are not at this executor, or are unknown.
+  std::uint64_t lost = 0;        // Runs that ended without a result.
+  std::uint64_t linked = 0;      // Runs that executors had before the start.
+};
+
+class Executors {
+ public:
+  using Call = std::function<Status(http::ClientRequest request, http::CallDone done)>;
+
+  /// 'runtime' and 'jobs' must outlive it. 'call' sends a request, as HttpThread::call(). Construct it before Jobs::start().
+  Executors(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Call call);
+  /// Leaves the runs at the executors open: they are linked after the next start. The HttpThread must have stopped.
+  ~Executors();
+  Executors(const Executors&) = delete;
+  Executors& operator=(const Executors&) = delete;
+
+  /// What answers the requests of executors on the HTTP thread. This must outlive that thread.
+  http::GateHandler door();
+  /// `executors` and `executor-drain`. This must outlive the server that uses 'registry'.
+  Status add_commands(CommandRegistry& registry);
+  const ExecutorStats& stats() const noexcept;
+  /// Ok, or which executors do not answer, and which groups with waiting runs have none.
+  Status health() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rondo::jobs::executors

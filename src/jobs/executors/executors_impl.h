@@ -1,0 +1,189 @@
+// Executors::Impl: which executors there are, and which run is where. Scheduler thread only.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "jobs/executors/executors.h"
+#include "jobs/remote_runs.h"
+#include "jobs/routing.h"
+#include "rondo/admin/command.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::jobs::executors {
+
+/// The handlers of a group begin with this, its name and a slash.
+inline constexpr std::string_view kHandlers = "executor/";
+
+/// An address of a group.
+struct Node {
+  Dialect dialect = Dialect::Classic;
+  bool is_manual = false;    // The settings name it. Otherwise it is one that registers.
+  bool is_drained = false;   // It gets no further run.
+  bool has_left = false;     // It has taken leave, and has not registered since.
+  Instant heard = {};        // Its last registration or answer.
+  std::string trouble = {};  // Why the last call to it failed; empty: it did not, or it has registered since.
+  std::size_t accepted = 0;
+  std::size_t refused = 0;
+};
+
+struct Group {
+  ExecutorGroup settings;
+  std::map<std::string, Node> nodes;  // By address.
+  Router router;
+};
+
+/// A part of a run, at one executor. A run that is no broadcast has one.
+struct Shard {
+  enum class Stage : std::uint8_t {
+    Waits,     // It is not sent yet.
+    Sent,      // The executor has not answered the order.
+    Silent,    // The executor did not answer the order. It may have the run.
+    Accepted,  // The executor has it.
+    Ended,
+  };
+  std::string address;
+  Stage stage = Stage::Waits;
+  Instant since = {};                // The begin of the stage.
+  std::optional<Instant> idle = {};  // The executor has said since then that it does nothing for the job.
+  Status status = {};                // How it ended.
+  std::string note = {};
+};
+
+/// An attempt of a run that is open here.
+struct OpenRun {
+  AsyncRun open;
+  std::string group;
+  std::int64_t job = 0;
+  std::int64_t log_time_ms = 0;  // See RunOrder.
+  std::vector<Shard> shards = {};
+  bool is_recorded = false;             // The store has its addresses. Before that nothing is sent.
+  std::optional<Instant> stop_by = {};  // It was told to stop.
+};
+
+/// An answer to a callback that waits until the ends in it are stored.
+struct HeldCallback {
+  DoorAnswer answer;
+  std::set<std::int64_t> runs;
+  Instant until;
+};
+
+struct Executors::Impl {
+  Impl(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Call call);
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // --- nodes (nodes.cc)
+  void registered(Registered registered, const DoorAnswer& answer);
+  Status may_register(const Group& group, const Registration& what) const;
+  /// Null: there is none.
+  Node* node(const std::string& group, const std::string& address);
+  /// A call to it has failed: it gets no run until it registers, or answers a probe.
+  void failed(const std::string& group, const std::string& address, const Status& why);
+  /// It registers or answers.
+  void is_well(const std::string& group, const std::string& address);
+  bool is_healthy(const Node& node) const;
+  /// Those that may get a run of the job, in the order of their addresses. Whether they are idle is only known for Route::Busyover.
+  std::vector<Candidate> candidates(const Group& group, std::int64_t job, Route route) const;
+  void list(Reply reply) const;
+  void drain(const Arguments& arguments, const Reply& reply);
+  Status health() const;
+
+  // --- runs (placing.cc)
+  bool has_room(const Group& group, std::int64_t run) const;
+  std::string why_no_room(const Group& group) const;
+  /// True if the run was sent to executors, or was about to be, before the start.
+  bool has_begun(std::int64_t run) const;
+  void begin(const std::string& group, const AsyncRun& run);
+  /// The addresses for an attempt; empty: there is none at present.
+  std::vector<Shard> place(Group& group, const AsyncRun& run, std::int64_t job);
+  void link(OpenRun run, std::string_view addresses);
+  /// Has the store record the addresses of a run, and then sends it.
+  void record_and_send(std::int64_t run);
+  void send(OpenRun& run, std::size_t shard);
+  void answered(std::int64_t run, std::uint32_t attempt, std::size_t shard, const Result<http::ClientAnswer>& answer);
+  /// The executor certainly does not have it.
+  void unsent(std::int64_t run, std::size_t shard, const Status& why);
+  void accepted(OpenRun& run, Shard& shard);
+  void end_shard(OpenRun& run, Shard& shard, Status status, std::string note);
+  /// Ends a run if all of its shards have ended. The run may be gone afterwards.
+  void finish_if_ended(std::int64_t run);
+  /// AsyncRun::on_stop.
+  void stop(std::int64_t run);
+  void find_room();
+  /// Posts to an executor of the group. 'done' is called in a later turn, also with an error of the call.
+  void post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done);
+  /// Ends the calls that could not begin.
+  void end_refused();
+
+  // --- callbacks (callbacks.cc)
+  void called_back(const CalledBack& results, const DoorAnswer& answer);
+  /// The run that the item has ended, with its attempt. Empty: none.
+  std::optional<std::pair<std::int64_t, std::uint32_t>> take(const std::set<std::string>& groups, const CallbackItem& item);
+  void stored(std::int64_t callback, std::int64_t run);
+
+  // --- what time makes due (watching.cc)
+  void tick();
+  /// Ends what will not be called back any more.
+  void end_lost(Instant now);
+  /// Why no result of the shard is expected any more; empty: one is.
+  std::string why_lost(const OpenRun& run, const Shard& shard, Instant now) const;
+  /// Asks executors with runs whether they do anything for the jobs of these.
+  void probe_jobs(Instant now);
+  void job_probed(const std::string& group, std::int64_t job, const std::string& address, const Result<http::ClientAnswer>& answer);
+  /// Asks executors that have failed, and those that do not register, whether they are there.
+  void probe_nodes(Instant now);
+  void forget_nodes(Instant now);
+
+  Runtime& runtime;
+  Jobs& jobs;
+  RemoteRuns remote{jobs};
+  const ExecutorSettings settings;
+  const Call call;
+  std::map<std::string, Group, std::less<>> groups;
+  std::map<std::int64_t, OpenRun> runs;
+  std::map<std::int64_t, std::vector<Shard>> retries;  // The shards of broadcasts that will be tried again.
+  /// Results for runs of an earlier process that have not begun here.
+  std::map<std::int64_t, std::vector<std::pair<std::set<std::string>, CallbackItem>>> early;
+  std::map<std::int64_t, HeldCallback> held;
+  std::int64_t last_callback = 0;
+  std::size_t in_flight = 0;
+  Instant next_job_probe;
+  Instant next_node_probe;
+  ExecutorStats stats;
+  std::shared_ptr<Door> door;
+  std::deque<std::pair<http::CallDone, Status>> refused_calls;  // For end_refused().
+  TimerSource timer;
+  TimerSource refused_timer;
+  /// For calls that come back later: it is gone with the Impl.
+  std::shared_ptr<Impl*> self = std::make_shared<Impl*>(this);
+};
+
+/// "executor/GROUP/"
+std::string handlers_of(std::string_view group);
+
+/// The number of a shard of an attempt at executors: they send it back with the result. It is readable: run, last digit of the attempt, and
+/// three digits of the shard.
+std::int64_t log_id_of(std::int64_t run, std::uint32_t attempt, std::size_t shard) noexcept;
+
+/// The parts of that number.
+struct LogId {
+  std::int64_t run;
+  std::uint32_t attempt;  // The last digit.
+  std::size_t shard;
+
+  static LogId parse(std::int64_t number) noexcept;
+  bool is_of(std::uint32_t attempt) const noexcept;
+};
+
+}  // namespace rondo::jobs::executors

@@ -1,0 +1,147 @@
+// executors_impl.h: which executors there are, and which of them may get a run.
+#include <algorithm>
+
+#include "commands/answers.h"
+#include "jobs/executors/executors_impl.h"
+#include "jobs/named_few.h"
+
+namespace rondo::jobs::executors {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::int64_t kDone = 200;
+constexpr std::int64_t kFailure = 500;
+
+std::string_view name_of(Dialect dialect) {
+  return dialect == Dialect::Orth ? "orth" : dialect == Dialect::Later ? "xxl-job 3.5" : "xxl-job";
+}
+
+}  // namespace
+
+Status Executors::Impl::may_register(const Group& group, const Registration& what) const {
+  const auto address = parse_address(what.address);
+  if (!address) return address.error();
+  std::string_view host = address->host;
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  // A name is checked when a connection is made.
+  if (const auto ip = IpAddress::parse(host);
+      ip && std::ranges::none_of(settings.networks, [&](const Prefix& network) { return network.contains(*ip); }))
+    return {StatusCode::PermissionDenied, "the address " + what.address + " is in none of the networks of executors"};
+  if (!group.nodes.contains(what.address) && group.nodes.size() >= limits::kExecutorNodes)
+    return {StatusCode::ResourceExhausted, "the group has " + std::to_string(limits::kExecutorNodes) + " addresses"};
+  return {};
+}
+
+void Executors::Impl::registered(Registered registered, const DoorAnswer& answer) {
+  const auto found = groups.find(registered.what.group);
+  if (found == groups.end()) return answer(kFailure, "there is no such group");
+  Group& group = found->second;
+  const std::string& address = registered.what.address;
+  if (registered.leaves) {
+    if (const auto known = group.nodes.find(address); known != group.nodes.end()) known->second.has_left = true;
+    return answer(kDone, {});
+  }
+  if (const Status refused = may_register(group, registered.what); !refused.ok()) return answer(kFailure, refused.message());
+  group.nodes[address].dialect = registered.dialect;
+  answer(kDone, {});
+  is_well(group.settings.name, address);
+}
+
+Node* Executors::Impl::node(const std::string& group, const std::string& address) {
+  const auto found = groups.find(group);
+  if (found == groups.end()) return nullptr;
+  const auto known = found->second.nodes.find(address);
+  return known == found->second.nodes.end() ? nullptr : &known->second;
+}
+
+void Executors::Impl::failed(const std::string& group, const std::string& address, const Status& why) {
+  if (Node* const known = node(group, address)) known->trouble = why.message();
+}
+
+void Executors::Impl::is_well(const std::string& group, const std::string& address) {
+  Node* const known = node(group, address);
+  if (known == nullptr) return;
+  known->heard = runtime.scheduler().now();
+  known->has_left = false;
+  known->trouble.clear();
+  jobs.has_room(handlers_of(group));
+}
+
+bool Executors::Impl::is_healthy(const Node& node) const {
+  return node.trouble.empty() && !node.has_left && (node.is_manual || runtime.scheduler().now() - node.heard <= settings.beat);
+}
+
+std::vector<Candidate> Executors::Impl::candidates(const Group& group, std::int64_t job, Route route) const {
+  std::set<std::string_view> busy;
+  if (route == Route::Busyover) {
+    for (const auto& [id, run] : runs) {
+      if (run.job != job || run.group != group.settings.name) continue;
+      for (const Shard& shard : run.shards) {
+        if (shard.stage != Shard::Stage::Ended) busy.insert(shard.address);
+      }
+    }
+  }
+  std::vector<Candidate> all;
+  for (const auto& [address, node] : group.nodes) {
+    if (node.is_drained || node.has_left) continue;
+    all.push_back({.name = address, .is_healthy = is_healthy(node), .is_idle = !busy.contains(address)});
+  }
+  return all;
+}
+
+void Executors::Impl::list(Reply reply) const {
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> open;
+  for (const auto& [id, run] : runs) {
+    for (const Shard& shard : run.shards) open[{run.group, shard.address}] += shard.stage != Shard::Stage::Ended ? 1 : 0;
+  }
+  const Instant now = runtime.scheduler().now();
+  std::vector<json::object> rows;
+  for (const auto& [name, group] : groups) {
+    for (const auto& [address, node] : group.nodes) {
+      json::object row{{"group", commands::text(name)},
+                       {"address", commands::text(address)},
+                       {"protocol", name_of(node.dialect)},
+                       {"registers", !node.is_manual},
+                       {"usable", is_healthy(node) && !node.is_drained},
+                       {"drained", node.is_drained},
+                       {"runs", open[{name, address}]},
+                       {"accepted", node.accepted},
+                       {"refused", node.refused}};
+      if (node.heard != Instant{}) row["heard_ms_ago"] = (now - node.heard) / 1ms;
+      if (node.has_left) row["trouble"] = "it has taken leave";
+      if (!node.trouble.empty()) row["trouble"] = commands::sentence(node.trouble);
+      rows.push_back(std::move(row));
+    }
+  }
+  reply.expect_rows();
+  commands::answer_each(std::move(reply), std::move(rows), [](const json::object& row) { return json::value(row); });
+}
+
+void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
+  const std::string group = arguments.text("group");
+  const auto address = parse_address(arguments.text("address"));
+  if (!address) return Reply{reply}.fail(address.error());
+  Node* const known = node(group, address->url);
+  if (known == nullptr)
+    return Reply{reply}.fail(
+        {StatusCode::NotFound, "group '" + group + "' has no executor " + address->url + ": `rondo executors` lists them"});
+  known->is_drained = !arguments.flag("resume");
+  if (!known->is_drained) jobs.has_room(handlers_of(group));
+  Reply{reply}.finish(
+      json::object{{"group", commands::text(group)}, {"address", commands::text(address->url)}, {"drained", known->is_drained}});
+}
+
+Status Executors::Impl::health() const {
+  NamedFew named;
+  for (const auto& [name, group] : groups) {
+    for (const auto& [address, node] : group.nodes) {
+      if (!node.trouble.empty()) named.add("executor " + address + " of group '" + name + "': " + node.trouble);
+    }
+  }
+  if (named.count() == 0) return {};
+  return {StatusCode::Unavailable, named.text("more executor has trouble", "more executors have trouble")};
+}
+
+}  // namespace rondo::jobs::executors

@@ -1,0 +1,137 @@
+// executors_impl.h: what time makes due: silent executors, lost runs, and late answers.
+#include <algorithm>
+
+#include "jobs/executors/executors_impl.h"
+
+namespace rondo::jobs::executors {
+
+namespace {
+
+constexpr std::int64_t kDone = 200;
+constexpr Duration kNodeProbe = 10s;
+constexpr std::size_t kProbes = 256;
+
+bool is_at_executor(const Shard& shard) { return shard.stage == Shard::Stage::Accepted || shard.stage == Shard::Stage::Silent; }
+
+}  // namespace
+
+void Executors::Impl::tick() {
+  const Instant now = runtime.scheduler().now();
+  end_lost(now);
+  for (auto at = held.begin(); at != held.end();) {
+    if (now < at->second.until) {
+      ++at;
+      continue;
+    }
+    // The store hangs. If this program ends before it works again, the run has no stored end, and is carried out again.
+    const DoorAnswer answer = at->second.answer;
+    at = held.erase(at);
+    answer(kDone, {});
+  }
+  if (remote.is_recovered()) std::erase_if(early, [this](const auto& one) { return !has_begun(one.first); });
+  std::erase_if(retries, [this](const auto& one) { return remote.find(one.first) == nullptr; });
+  std::vector<std::int64_t> unrecorded;
+  for (const auto& [id, run] : runs) {
+    if (!run.is_recorded && !run.stop_by) unrecorded.push_back(id);
+  }
+  for (const std::int64_t id : unrecorded) record_and_send(id);
+  if (now >= next_job_probe) probe_jobs(now);
+  if (now >= next_node_probe) probe_nodes(now);
+  forget_nodes(now);
+  find_room();
+}
+
+std::string Executors::Impl::why_lost(const OpenRun& run, const Shard& shard, Instant now) const {
+  if (run.stop_by && now >= *run.stop_by) {
+    return shard.stage == Shard::Stage::Waits ? "it was stopped before it was sent"
+                                              : shard.address + " was told to stop it, and has not reported its end";
+  }
+  if (shard.stage == Shard::Stage::Silent && now - shard.since >= settings.silent)
+    return shard.address + " did not answer the order, and has reported no end";
+  if (!is_at_executor(shard)) return {};
+  if (shard.idle && now - *shard.idle >= settings.probe)
+    return shard.address + " says that it does nothing for the job, and has reported no end";
+  const auto group = groups.find(run.group);
+  const auto node = group->second.nodes.find(shard.address);
+  const Instant heard = node == group->second.nodes.end() ? shard.since : std::max(node->second.heard, shard.since);
+  if (now - heard >= settings.away) return shard.address + " has not been heard of for too long";
+  return {};
+}
+
+void Executors::Impl::end_lost(Instant now) {
+  std::vector<std::int64_t> changed;
+  for (auto& [id, run] : runs) {
+    for (Shard& shard : run.shards) {
+      if (shard.stage == Shard::Stage::Ended) continue;
+      std::string why = why_lost(run, shard, now);
+      if (why.empty()) continue;
+      ++stats.lost;
+      end_shard(run, shard, {StatusCode::Unavailable, std::move(why)}, {});
+      changed.push_back(id);
+    }
+  }
+  for (const std::int64_t id : changed) finish_if_ended(id);
+}
+
+void Executors::Impl::probe_jobs(Instant now) {
+  next_job_probe = now + settings.probe / 2;
+  std::set<std::tuple<std::string, std::int64_t, std::string>> asked;
+  for (const auto& [id, run] : runs) {
+    for (const Shard& shard : run.shards) {
+      if (is_at_executor(shard) && now - shard.since >= settings.probe / 2 && asked.size() < kProbes)
+        asked.emplace(run.group, run.job, shard.address);
+    }
+  }
+  for (const auto& [group, job, address] : asked) {
+    post(groups.find(group)->second, address, "/idleBeat", job_body(job),
+         [this, group = group, job = job, address = address](const Result<http::ClientAnswer>& answer) {
+           job_probed(group, job, address, answer);
+         });
+  }
+}
+
+void Executors::Impl::job_probed(const std::string& group, std::int64_t job, const std::string& address,
+                                 const Result<http::ClientAnswer>& answer) {
+  if (!answer) {
+    if (answer.error().code() != StatusCode::Cancelled) failed(group, address, answer.error());
+    return;
+  }
+  const auto said = parse_call_answer(answer->status, answer->body);
+  if (!said) return;
+  const Instant now = runtime.scheduler().now();
+  if (Node* const known = node(group, address)) known->heard = now;
+  for (auto& [id, run] : runs) {
+    if (run.job != job || run.group != group) continue;
+    for (Shard& shard : run.shards) {
+      if (shard.address != address || !is_at_executor(shard)) continue;
+      if (said->code != kDone) {
+        shard.idle.reset();
+      } else if (!shard.idle && now - shard.since >= settings.probe / 2) {
+        shard.idle = now;
+      }
+    }
+  }
+}
+
+void Executors::Impl::probe_nodes(Instant now) {
+  next_node_probe = now + std::min(kNodeProbe, settings.beat / 3);
+  for (const auto& [name, group] : groups) {
+    std::size_t probes = 0;
+    for (const auto& [address, node] : group.nodes) {
+      if (node.has_left || (node.trouble.empty() && !node.is_manual) || ++probes > kProbes) continue;
+      post(group, address, "/beat", beat_body(), [this, name = name, address = address](const Result<http::ClientAnswer>& answer) {
+        if (!answer && answer.error().code() != StatusCode::Cancelled) return failed(name, address, answer.error());
+        const auto said = answer ? parse_call_answer(answer->status, answer->body) : failure(StatusCode::Cancelled, "");
+        if (said && said->code == kDone) is_well(name, address);
+      });
+    }
+  }
+}
+
+void Executors::Impl::forget_nodes(Instant now) {
+  for (auto& [name, group] : groups) {
+    std::erase_if(group.nodes, [&](const auto& one) { return !one.second.is_manual && now - one.second.heard >= settings.away; });
+  }
+}
+
+}  // namespace rondo::jobs::executors
