@@ -20,50 +20,40 @@ Status status_of(const CallbackItem& item, const std::string& address) {
 }  // namespace
 
 void Executors::Impl::called_back(const CalledBack& results, const DoorAnswer& answer) {
-  HeldCallback callback{.answer = answer, .runs = {}, .until = runtime.scheduler().now() + settings.stored_wait};
   const std::int64_t number = ++last_callback;
+  std::set<std::int64_t> waits;
   for (const CallbackItem& item : results.items) {
-    const auto ended = take(results.groups, item);
-    if (!ended) continue;
-    const auto& [run, attempt] = *ended;
-    const bool waits = jobs.when_stored(run, attempt, [weak = std::weak_ptr<Impl*>(self), number, id = run](const Status&) {
-      if (const auto parts = weak.lock()) (*parts)->stored(number, id);
-    });
-    if (waits) callback.runs.insert(run);
+    if (take(number, results.groups, item)) waits.insert(LogId::parse(item.log_id).run);
   }
-  if (callback.runs.empty() || held.size() >= limits::kExecutorHeld) return answer(kDone, {});
-  held.emplace(number, std::move(callback));
+  if (waits.empty() || held.size() >= limits::kExecutorHeld) return answer(kDone, {});
+  held.emplace(number, HeldCallback{.answer = answer, .runs = std::move(waits), .until = runtime.scheduler().now() + settings.stored_wait});
 }
 
-std::optional<std::pair<std::int64_t, std::uint32_t>> Executors::Impl::take(const std::set<std::string>& of_groups,
-                                                                            const CallbackItem& item) {
+bool Executors::Impl::take(std::int64_t callback, const std::set<std::string>& of_groups, const CallbackItem& item) {
   const LogId id = LogId::parse(item.log_id);
   const auto found = runs.find(id.run);
-  if (found == runs.end()) {
-    const bool may_come = has_begun(id.run) && (early.contains(id.run) || early.size() < limits::kExecutorEarly);
-    if (may_come && early[id.run].size() < limits::kExecutorNodes) {
-      early[id.run].emplace_back(of_groups, item);
-    } else {
-      ++stats.late;
-    }
-    return std::nullopt;
+  // Which runs an earlier process left is known after the recovery only.
+  if (found == runs.end() && (!remote.is_recovered() || has_begun(id.run)) && early.size() < limits::kExecutorEarly &&
+      early[id.run].size() < limits::kExecutorNodes) {
+    early[id.run].push_back({callback, of_groups, item});
+    return true;
   }
-  OpenRun& run = found->second;
-  const bool is_its = of_groups.contains(run.group) && id.is_of(run.open.attempt()) && id.shard < run.shards.size();
-  if (!is_its || run.shards[id.shard].stage == Shard::Stage::Waits || run.shards[id.shard].stage == Shard::Stage::Ended) {
+  const bool is_its = found != runs.end() && of_groups.contains(found->second.group) && id.is_of(found->second.open.attempt()) &&
+                      id.shard < found->second.shards.size();
+  Shard* const shard = is_its ? &found->second.shards[id.shard] : nullptr;
+  if (shard == nullptr || shard->stage == Shard::Stage::Waits || shard->stage == Shard::Stage::Ended) {
     ++stats.late;
-    return std::nullopt;
+    return false;
   }
   ++stats.callbacks;
-  Shard& shard = run.shards[id.shard];
   std::string note = item.code == kDone ? item.message : std::string{};
   if (note.size() > limits::kRunNote) note.resize(limits::kRunNote);
-  // An executor may report a run that it was told to stop as a success: it has stopped.
-  const Status status = status_of(item, shard.address);
-  const std::uint32_t attempt = run.open.attempt();
-  end_shard(run, shard, status, std::move(note));
+  const std::uint32_t attempt = found->second.open.attempt();
+  end_shard(found->second, *shard, status_of(item, shard->address), std::move(note));
   finish_if_ended(id.run);
-  return runs.contains(id.run) ? std::nullopt : std::optional{std::pair{id.run, attempt}};
+  return jobs.when_stored(id.run, attempt, [weak = std::weak_ptr<Impl*>(self), callback, run = id.run](const Status&) {
+    if (const auto parts = weak.lock()) (*parts)->stored(callback, run);
+  });
 }
 
 void Executors::Impl::stored(std::int64_t callback, std::int64_t run) {
@@ -74,6 +64,29 @@ void Executors::Impl::stored(std::int64_t callback, std::int64_t run) {
   const DoorAnswer answer = found->second.answer;
   held.erase(found);
   answer(kDone, {});
+}
+
+void Executors::Impl::answer_late(Instant now) {
+  std::vector<DoorAnswer> late;
+  std::erase_if(held, [&](const auto& one) {
+    if (now >= one.second.until) late.push_back(one.second.answer);
+    return now >= one.second.until;
+  });
+  // The store hangs. If this program ends before it works again, the runs have no stored end, and are carried out again.
+  for (const DoorAnswer& answer : late) answer(kDone, {});
+}
+
+void Executors::Impl::drop_early() {
+  std::vector<std::pair<std::int64_t, std::int64_t>> dropped;
+  std::erase_if(early, [&](const auto& one) {
+    const bool is_dropped = !has_begun(one.first);
+    if (is_dropped) stats.late += one.second.size();
+    for (const EarlyResult& result : one.second) {
+      if (is_dropped) dropped.emplace_back(result.callback, one.first);
+    }
+    return is_dropped;
+  });
+  for (const auto& [callback, run] : dropped) stored(callback, run);
 }
 
 }  // namespace rondo::jobs::executors

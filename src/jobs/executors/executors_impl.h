@@ -77,6 +77,13 @@ struct HeldCallback {
   Instant until;
 };
 
+/// A result for a run of an earlier process that has not begun here.
+struct EarlyResult {
+  std::int64_t callback;
+  std::set<std::string> groups;
+  CallbackItem item;
+};
+
 struct Executors::Impl {
   Impl(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Call call);
   ~Impl();
@@ -128,9 +135,13 @@ struct Executors::Impl {
 
   // --- callbacks (callbacks.cc)
   void called_back(const CalledBack& results, const DoorAnswer& answer);
-  /// The run that the item has ended, with its attempt. Empty: none.
-  std::optional<std::pair<std::int64_t, std::uint32_t>> take(const std::set<std::string>& groups, const CallbackItem& item);
+  /// True if the answer to the callback waits for the run of the item.
+  bool take(std::int64_t callback, const std::set<std::string>& groups, const CallbackItem& item);
+  /// The answer to the callback does not wait for the run any more.
   void stored(std::int64_t callback, std::int64_t run);
+  void answer_late(Instant now);
+  /// Results for runs that will not begin here.
+  void drop_early();
 
   // --- what time makes due (watching.cc)
   void tick();
@@ -152,9 +163,8 @@ struct Executors::Impl {
   const Call call;
   std::map<std::string, Group, std::less<>> groups;
   std::map<std::int64_t, OpenRun> runs;
-  std::map<std::int64_t, std::vector<Shard>> retries;  // The shards of broadcasts that will be tried again.
-  /// Results for runs of an earlier process that have not begun here.
-  std::map<std::int64_t, std::vector<std::pair<std::set<std::string>, CallbackItem>>> early;
+  std::map<std::int64_t, std::vector<Shard>> retries;      // The shards of broadcasts that will be tried again.
+  std::map<std::int64_t, std::vector<EarlyResult>> early;  // By run.
   std::map<std::int64_t, HeldCallback> held;
   std::int64_t last_callback = 0;
   std::size_t in_flight = 0;

@@ -134,7 +134,9 @@ void Executors::Impl::link(OpenRun open, std::string_view addresses) {
   run.on_stop([this, id = run.run()] { stop(id); });
   const auto waiting = early.extract(run.run());
   if (waiting.empty()) return;
-  for (const auto& [of_groups, item] : waiting.mapped()) take(of_groups, item);
+  for (const EarlyResult& result : waiting.mapped()) {
+    if (!take(result.callback, result.groups, result.item)) stored(result.callback, run.run());
+  }
 }
 
 void Executors::Impl::record_and_send(std::int64_t id) {

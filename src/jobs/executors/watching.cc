@@ -18,17 +18,8 @@ bool is_at_executor(const Shard& shard) { return shard.stage == Shard::Stage::Ac
 void Executors::Impl::tick() {
   const Instant now = runtime.scheduler().now();
   end_lost(now);
-  for (auto at = held.begin(); at != held.end();) {
-    if (now < at->second.until) {
-      ++at;
-      continue;
-    }
-    // The store hangs. If this program ends before it works again, the run has no stored end, and is carried out again.
-    const DoorAnswer answer = at->second.answer;
-    at = held.erase(at);
-    answer(kDone, {});
-  }
-  if (remote.is_recovered()) std::erase_if(early, [this](const auto& one) { return !has_begun(one.first); });
+  answer_late(now);
+  if (remote.is_recovered()) drop_early();
   std::erase_if(retries, [this](const auto& one) { return remote.find(one.first) == nullptr; });
   std::vector<std::int64_t> unrecorded;
   for (const auto& [id, run] : runs) {
