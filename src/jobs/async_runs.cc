@@ -252,7 +252,8 @@ void AsyncRuns::put_back(const AsyncRun::State& ended) {
   live->async.reset();
   live->deadline = Instant::never();
   live->stop_asked = Instant::never();
-  if (live->verdict == RunState::Killed) return ends_.end(*live, RunState::Killed, live->verdict_note);
+  if (live->verdict == RunState::Killed || live->verdict == RunState::Discarded)
+    return ends_.end(*live, *live->verdict, live->verdict_note);
   live->verdict.reset();
   live->stop = std::stop_source{};
   live->stage = LiveRun::Stage::Fired;

@@ -45,7 +45,11 @@ Outcome Dispatch::begin(std::int64_t run, const Ticket& ticket) {
   LiveJob& job = *live->job;
   const std::string& handler = job.job->handler;
   if (!handlers_.contains(handler) && handlers_.waits_for(handler)) return handlers_.wait_for(*live);
-  if (!job.begun.contains(run)) {
+  const HandlerEntry* const entry = handlers_.find(handler);
+  const bool is_applied = entry != nullptr && entry->async != nullptr && entry->async->applies_overlap;
+  if (is_applied && job.job->overlap_scope == OverlapScope::Executor && live->run.band != Band::Backfill) {
+    job.begun.insert(run);
+  } else if (!job.begun.contains(run)) {
     if (const std::int64_t newer = newer_run(*live); newer != 0) {
       ends_.end(*live, RunState::Killed, covered_by(newer));
       return Outcome::done();

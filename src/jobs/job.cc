@@ -19,6 +19,7 @@ namespace rondo::jobs {
 namespace {
 
 constexpr Names<Misfire, 4> kMisfires{{"do-nothing", "fire-once", "fire-last", "fire-all"}};
+constexpr Names<OverlapScope, 2> kOverlapScopes{{"executor", "job"}};
 constexpr Names<Overlap, 4> kOverlaps{{"serial", "discard", "cover", "concurrent"}};
 constexpr Names<Route, 11> kRoutes{{"default", "first", "last", "round", "random", "consistent-hash", "least-frequently-used",
                                     "least-recently-used", "failover", "busyover", "sharding-broadcast"}};
@@ -239,6 +240,8 @@ std::size_t stored_bytes(const Job& job) {
 
 std::string_view to_string(Misfire misfire) noexcept { return kMisfires.of(misfire); }
 std::optional<Misfire> misfire_of(std::string_view name) noexcept { return kMisfires.find(name); }
+std::string_view to_string(OverlapScope scope) noexcept { return kOverlapScopes.of(scope); }
+std::optional<OverlapScope> overlap_scope_of(std::string_view name) noexcept { return kOverlapScopes.find(name); }
 std::string_view to_string(Overlap overlap) noexcept { return kOverlaps.of(overlap); }
 std::optional<Overlap> overlap_of(std::string_view name) noexcept { return kOverlaps.find(name); }
 std::string_view to_string(Route route) noexcept { return kRoutes.of(route); }
@@ -266,6 +269,7 @@ Status check_values(const Job& job) {
   if (job.handler.empty()) return refuse("handler", "it names none");
   if (to_string(job.misfire).empty()) return refuse("misfire", "it is none of the values of Misfire");
   if (to_string(job.overlap).empty()) return refuse("overlap", "it is none of the values of Overlap");
+  if (to_string(job.overlap_scope).empty()) return refuse("overlap_scope", "it is none of the values of OverlapScope");
   if (to_string(job.route).empty()) return refuse("route", "it is none of the values of Route");
   if (job.concurrency < 1 || job.concurrency > limits::kJobConcurrency) {
     return refuse("concurrency", "it is 1 to " + std::to_string(limits::kJobConcurrency));

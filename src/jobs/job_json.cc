@@ -151,6 +151,8 @@ const std::vector<JsonField>& fields() {
           "misfire_runs", [](auto& job) -> auto& { return job.misfire_runs; }),
       choice(
           "overlap", [](auto& job) -> auto& { return job.overlap; }, overlap_of),
+      choice(
+          "overlap_scope", [](auto& job) -> auto& { return job.overlap_scope; }, overlap_scope_of),
       number(
           "concurrency", [](auto& job) -> auto& { return job.concurrency; }),
       choice(

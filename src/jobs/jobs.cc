@@ -360,11 +360,15 @@ bool Jobs::repeat(std::string_view text) {
     return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
   if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
   if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(impl_->facts.has_succeeded(job)); });
-  if (verb == "handle async") return call.with<Text>([this](const Text& name) { handle_async(name, {}); });
+  if (verb == "handle async")
+    return call.with<Text, bool>([&](const Text& name, bool applies) { remote.handle(name, {.basic = {}, .applies_overlap = applies}); });
   if (verb == "remove handler") return call.with<Text>([this](const Text& name) { remove_handler(name); });
   if (verb == "has room") return call.with<Text>([this](const Text& name) { has_room(name); });
   if (verb == "look again") return call.with<Text>([&](const Text& name) { remote.check_again(name); });
   if (verb == "worker") return call.with<Run, Text>([&](Run run, const Text& worker) { remote.note_worker(run, worker); });
+  if (verb == "stop run")
+    return call.with<Run, std::uint8_t, Text>(
+        [&](Run run, std::uint8_t state, const Text& why) { remote.stop(run, static_cast<RunState>(state), why); });
   if (verb == "give up killed") return call.with<>([&] { remote.give_up_killed(); });
   if (verb == "drain") return call.with<std::int64_t>([this](std::int64_t patience) { drain(Duration{patience}, {}); });
   if (verb == "last ends") return call.with<>([this] { impl_->ends.submit_last(); });

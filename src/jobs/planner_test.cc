@@ -329,6 +329,7 @@ TEST(JobCheck, ValuesThatTheStoreCannotKeepAreRefused) {
   EXPECT_THAT(message([](Job& job) { job.backoff = 1ns; }), testing::HasSubstr("backoff: it is not in whole milliseconds"));
   EXPECT_THAT(message([](Job& job) { job.schedule.from = WallTime::from_nanoseconds(INT64_MIN); }), testing::HasSubstr("schedule.from"));
   EXPECT_THAT(message([](Job& job) { job.overlap = static_cast<Overlap>(77); }), testing::HasSubstr("overlap: "));
+  EXPECT_THAT(message([](Job& job) { job.overlap_scope = static_cast<OverlapScope>(77); }), testing::HasSubstr("overlap_scope: "));
   EXPECT_THAT(message([](Job& job) { job.misfire = static_cast<Misfire>(77); }), testing::HasSubstr("misfire: "));
   EXPECT_THAT(message([](Job& job) { job.route = static_cast<Route>(77); }), testing::HasSubstr("route: "));
 }

@@ -81,7 +81,8 @@ Result<bool> forget_runs(JobStore& store, WallTime before, std::size_t kept) {
 
 /// True if what an edit changed decides when a due run may begin.
 bool begins_otherwise(const Job& before, const Job& after) {
-  return before.required_facts != after.required_facts || before.overlap != after.overlap || before.concurrency != after.concurrency;
+  return before.required_facts != after.required_facts || before.overlap != after.overlap || before.overlap_scope != after.overlap_scope ||
+         before.concurrency != after.concurrency;
 }
 
 }  // namespace

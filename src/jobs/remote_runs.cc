@@ -6,13 +6,18 @@ namespace rondo::jobs {
 
 void RemoteRuns::handle(std::string name, RemoteHandler handler) {
   impl_.core.expect_here("handle_async");
-  impl_.core.record("handle async", name);
+  impl_.core.record("handle async", name, handler.applies_overlap);
   impl_.handlers.set(std::move(name), {.async = std::make_shared<const RemoteHandler>(std::move(handler))});
 }
 void RemoteRuns::check_again(const std::string& handler) {
   impl_.core.expect_here("check_again");
   impl_.core.record("look again", handler);
   impl_.async.check_again(handler);
+}
+void RemoteRuns::stop(std::int64_t run, RunState state, const std::string& why) {
+  impl_.core.expect_here("stop");
+  impl_.core.record("stop run", run, static_cast<std::int64_t>(state), why);
+  if (LiveRun* const live = impl_.runs.find(run)) impl_.ends.stop(*live, state, why);
 }
 void RemoteRuns::give_up_killed() {
   impl_.core.expect_here("give_up_killed");

@@ -25,6 +25,8 @@ struct RemoteHandler {
   /// worker 'w1' reports whether it has run 17". Empty text: for nothing. Other runs do not wait behind it. Asked again at
   /// RemoteRuns::check_again().
   std::function<std::string(std::int64_t run)> held = {};
+  /// True: the handler applies Job::overlap itself, at each executor, unless Job::overlap_scope is Job. Backfilled runs are not its matter.
+  bool applies_overlap = false;
   /// Why has_room() may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
   /// 2026-11-01T02:30:00Z". Empty text, or no function: only because other runs take the room.
   std::function<std::string()> why_no_room = {};
@@ -40,6 +42,8 @@ class RemoteRuns {
   void handle(std::string name, RemoteHandler handler);
   /// RemoteHandler::held may answer differently now. O(runs that the handler holds).
   void check_again(const std::string& handler);
+  /// Asks the attempt under way to stop. The run ends as Killed, or as Discarded with put_back(). 'why' becomes its note.
+  void stop(std::int64_t run, RunState state, const std::string& why);
   /// When no worker is expected any more that an earlier process gave a run to: ends the runs that
   /// were killed before the start of this program and wait for an absent handler.
   void give_up_killed();

@@ -78,6 +78,7 @@ TEST_P(JobStoreContract, AJobComesBackAsItWasPut) {
                 .misfire = Misfire::DoNothing,
                 .overlap = Overlap::Concurrent,
                 .concurrency = 3,
+                .overlap_scope = OverlapScope::Job,
                 .route = Route::Busyover,
                 .retries = 4,
                 .backoff = 5s,

@@ -21,7 +21,7 @@ struct OptionField {
   std::string_view field;
   Kind kind = Kind::Text;
 };
-constexpr std::array<OptionField, 20> kFields{{{"--handler", "handler"},
+constexpr std::array<OptionField, 21> kFields{{{"--handler", "handler"},
                                                {"--parameters", "parameters"},
                                                {"--dialect", "dialect"},
                                                {"--zone", "zone"},
@@ -34,6 +34,7 @@ constexpr std::array<OptionField, 20> kFields{{{"--handler", "handler"},
                                                {"--misfire", "misfire"},
                                                {"--misfire-runs", "misfire_runs", Kind::Number},
                                                {"--overlap", "overlap"},
+                                               {"--overlap-scope", "overlap_scope"},
                                                {"--concurrency", "concurrency", Kind::Number},
                                                {"--route", "route"},
                                                {"--retries", "retries", Kind::Number},

@@ -39,6 +39,15 @@ enum class Overlap : std::uint8_t {
 std::string_view to_string(Overlap overlap) noexcept;
 std::optional<Overlap> overlap_of(std::string_view name) noexcept;
 
+/// Which runs Overlap counts, for a job whose handler runs at several executors (docs/guide/executors.md). Other jobs have the scope Job.
+enum class OverlapScope : std::uint8_t {
+  Executor,  // Those at the executor that was chosen for the due run.
+  Job,       // All runs of the job.
+};
+/// "executor" or "job".
+std::string_view to_string(OverlapScope scope) noexcept;
+std::optional<OverlapScope> overlap_scope_of(std::string_view name) noexcept;
+
 /// When a job is due, as text. compile() checks it.
 struct ScheduleText {
   /// "cron EXPRESSION", "every DURATION" (a fixed rate, in phase with 'from', without it with 1970-01-01 00:00:00 UTC), "after DURATION"
@@ -78,6 +87,7 @@ struct Job {
   std::uint32_t misfire_runs = 1;  // For Misfire::FireLast: 1 to limits::kMisfireRuns.
   Overlap overlap = Overlap::Serial;
   std::uint32_t concurrency = 1;  // For Overlap::Concurrent: 1 to limits::kJobConcurrency.
+  OverlapScope overlap_scope = OverlapScope::Executor;
   /// Which of the executors or workers that can take a run gets it. Default: the worker with the most free places; executors in turn.
   Route route = Route::Default;
   std::uint32_t retries = 0;  // Attempts after a failed one: up to limits::kJobRetries.

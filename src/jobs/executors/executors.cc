@@ -29,6 +29,7 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
                   {.basic = {.begin = [this, name = group.name](const AsyncRun& run) { begin(name, run); },
                              .has_room = [this, &made](std::int64_t run) { return has_begun(run) || has_room(made, run); }},
                    .has_begun = [this](std::int64_t run) { return has_begun(run); },
+                   .applies_overlap = true,
                    .why_no_room = [this, &made] { return why_no_room(made); }});
   }
   jobs.wait_for_handlers(std::string{kHandlers}, [](std::string_view handler) {

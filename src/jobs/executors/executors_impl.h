@@ -45,7 +45,7 @@ struct Group {
 /// A part of a run, at one executor. A run that is no broadcast has one.
 struct Shard {
   enum class Stage : std::uint8_t {
-    Waits,     // It is not sent yet.
+    Waits,     // It is not sent yet: the store lacks its address, or another run of the job is at the executor.
     Sent,      // The executor has not answered the order.
     Silent,    // The executor did not answer the order. It may have the run.
     Accepted,  // The executor has it.
@@ -57,6 +57,7 @@ struct Shard {
   std::optional<Instant> idle = {};  // The executor has said since then that it does nothing for the job.
   Status status = {};                // How it ended.
   std::string note = {};
+  bool is_discarded = false;  // By Overlap::Discard.
 };
 
 /// An attempt of a run that is open here.
@@ -125,6 +126,10 @@ struct Executors::Impl {
   void end_shard(OpenRun& run, Shard& shard, Status status, std::string note);
   /// Ends a run if all of its shards have ended. The run may be gone afterwards.
   void finish_if_ended(std::int64_t run);
+  void end_run(const OpenRun& run);
+  OpenRun& add_run(OpenRun run);
+  /// Removes an open run.
+  OpenRun take_run(std::int64_t run);
   /// AsyncRun::on_stop.
   void stop(std::int64_t run);
   void find_room();
@@ -132,6 +137,16 @@ struct Executors::Impl {
   void post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done);
   /// Ends the calls that could not begin.
   void end_refused();
+
+  // --- other runs of the job at the same executor (overlap.cc)
+  /// Applies Job::overlap to a run before it is sent. False: it ends, and 'run' is put back.
+  bool apply_overlap(OpenRun& run);
+  /// The runs of the job with a shard at the address that has not ended, without 'run': those that were sent, or all.
+  std::vector<std::int64_t> others(const OpenRun& run, const std::string& address, bool only_sent) const;
+  /// Sends the shards of a run that need not wait.
+  void send_what_may(OpenRun& run);
+  /// A shard of the job has ended there.
+  void send_next(std::int64_t job, const std::string& address);
 
   // --- callbacks (callbacks.cc)
   void called_back(const CalledBack& results, const DoorAnswer& answer);
@@ -167,6 +182,8 @@ struct Executors::Impl {
   std::map<std::int64_t, std::vector<EarlyResult>> early;  // By run.
   std::map<std::int64_t, HeldCallback> held;
   std::int64_t last_callback = 0;
+  std::map<std::int64_t, std::set<std::int64_t>> by_job;  // The open runs of each job.
+  std::set<std::pair<std::int64_t, std::string>> freed;   // Jobs and addresses where a shard has ended, for find_room().
   std::size_t in_flight = 0;
   Instant next_job_probe;
   Instant next_node_probe;

@@ -490,6 +490,118 @@ TEST_F(ExecutorsTest, ARetryOfABroadcastSendsTheFailedShardsAlone) {
   EXPECT_THAT(runs("a"), ElementsAre("succeeded 3 shards succeeded"));
 }
 
+TEST_F(ExecutorsTest, RunsOfAJobFollowEachOtherAtEachExecutorByDefault) {
+  define_job("a");
+  add_registered(2);
+  for (int i = 0; i < 3; ++i) trigger("a");
+  ASSERT_TRUE(gets_orders(2));
+  EXPECT_THAT(peers[0]->orders, SizeIs(1)) << "one at each";
+  ASSERT_TRUE(becomes([&] {
+    const auto third = JobsView(*jobs).activity(3);
+    return third && third->text.find("waits until the run 1 has ended at") != std::string::npos;
+  }));
+  const bool is_at_first = log_id(peers[0]->orders[0]) == log_id_of(1, 0, 0);
+  EXPECT_EQ(report(log_id_of(1, 0, 0), 200, ""), kDone);
+  ASSERT_TRUE(becomes([&] { return peers[is_at_first ? 0 : 1]->orders.size() == 2; }));
+}
+
+TEST_F(ExecutorsTest, WithTheScopeOfTheJobRunsFollowEachOtherOverAllExecutors) {
+  define_job("a", {.overlap_scope = OverlapScope::Job});
+  add_registered(2);
+  for (int i = 0; i < 2; ++i) trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  run_a_while();
+  EXPECT_THAT(orders(), SizeIs(1));
+  EXPECT_EQ(report(log_id_of(1, 0, 0), 200, ""), kDone);
+  ASSERT_TRUE(gets_orders(2));
+}
+
+TEST_F(ExecutorsTest, DiscardEndsARunWhoseExecutorHasAnother) {
+  define_job("a", {.overlap = Overlap::Discard, .retries = 3});
+  add_registered(1);
+  for (int i = 0; i < 2; ++i) trigger("a");
+  ASSERT_TRUE(becomes([&] { return jobs->stats().pending == 1; }));
+  EXPECT_THAT(runs("a")[1], "discarded another run was at the executor: 1");
+  EXPECT_EQ(report(log_id_of(1, 0, 0), 200, ""), kDone);
+  EXPECT_THAT(orders(), SizeIs(1));
+}
+
+TEST_F(ExecutorsTest, CoverStopsTheRunAtTheExecutorAndBeginsWhenItHasEnded) {
+  define_job("a", {.overlap = Overlap::Cover});
+  add_registered(1);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  trigger("a");
+  ASSERT_TRUE(becomes([&] { return peers[0]->calls["/kill"] == 1; }));
+  EXPECT_THAT(orders(), SizeIs(1)) << "the first one has not ended";
+  EXPECT_EQ(report(log_id_of(1, 0, 0), 500, "job running, killed"), kDone);
+  ASSERT_TRUE(gets_orders(2));
+  EXPECT_EQ(report(log_id_of(2, 0, 0), 200, ""), kDone);
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed covered by the run 2"), "succeeded"));
+}
+
+TEST_F(ExecutorsTest, ConcurrentRunsBeginBesideEachOtherUpToTheirNumber) {
+  define_job("a", {.overlap = Overlap::Concurrent, .concurrency = 2});
+  add_registered(1);
+  for (int i = 0; i < 3; ++i) trigger("a");
+  ASSERT_TRUE(gets_orders(2));
+  run_a_while();
+  EXPECT_THAT(orders(), SizeIs(2));
+  EXPECT_EQ(report(log_id_of(2, 0, 0), 200, ""), kDone);
+  ASSERT_TRUE(gets_orders(3));
+}
+
+/// Two broadcasts of a job to two executors: what the second one gets to while the first one runs.
+class Broadcasts : public ExecutorsTest {
+ protected:
+  void begin_two(Overlap overlap) {
+    define_job("a", {.overlap = overlap, .concurrency = overlap == Overlap::Concurrent ? 2U : 1U, .route = Route::ShardingBroadcast});
+    add_registered(2);
+    trigger("a");
+    ASSERT_TRUE(gets_orders(2));
+    trigger("a");
+  }
+  void end_first() {
+    EXPECT_EQ(report(log_id_of(1, 0, 0), 200, ""), kDone);
+    EXPECT_EQ(report(log_id_of(1, 0, 1), 200, ""), kDone);
+  }
+};
+
+TEST_F(Broadcasts, AreSerialAtEachExecutor) {
+  begin_two(Overlap::Serial);
+  EXPECT_EQ(report(log_id_of(1, 0, 1), 200, ""), kDone);
+  ASSERT_TRUE(gets_orders(3)) << "the second executor has begun the second run";
+  EXPECT_EQ(report(log_id_of(1, 0, 0), 200, ""), kDone);
+  ASSERT_TRUE(gets_orders(4));
+}
+
+TEST_F(Broadcasts, AreDiscardedAtBusyExecutors) {
+  begin_two(Overlap::Discard);
+  ASSERT_TRUE(becomes([&] { return jobs->stats().pending == 1; }));
+  end_first();
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded 2 shards succeeded", HasSubstr("discarded another run was at the executor: 1")));
+  trigger("a");
+  ASSERT_TRUE(gets_orders(4));
+  EXPECT_EQ(report(log_id_of(3, 0, 0), 200, ""), kDone);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(5)) << "only the first executor is free";
+  EXPECT_EQ(report(log_id_of(4, 0, 0), 200, ""), kDone);
+  EXPECT_THAT(runs("a")[3], HasSubstr("succeeded 1 shards succeeded, 1 were discarded"));
+}
+
+TEST_F(Broadcasts, CoverTheEarlierOneAtAllExecutors) {
+  begin_two(Overlap::Cover);
+  ASSERT_TRUE(becomes([&] { return peers[0]->calls["/kill"] == 1 && peers[1]->calls["/kill"] == 1; }));
+  end_first();
+  ASSERT_TRUE(gets_orders(4));
+  EXPECT_THAT(runs("a")[0], HasSubstr("killed covered by the run 2"));
+}
+
+TEST_F(Broadcasts, AreConcurrent) {
+  begin_two(Overlap::Concurrent);
+  ASSERT_TRUE(gets_orders(4));
+}
+
 TEST_F(ExecutorsTest, AddressesOutsideOfTheNetworksAreRefused) {
   for (const char* const address : {"http://169.254.169.254/latest", "http://10.0.0.1:80", "http://[::1]:80", "http://a@127.0.0.1:1",
                                     "file:///etc/passwd", "http://127.0.0.1:1/../x", "http://127.0.0.1:1\\r\\nX: y"}) {

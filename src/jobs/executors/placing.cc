@@ -87,7 +87,8 @@ void Executors::Impl::begin(const std::string& group, const AsyncRun& run) {
   run.placed_at(open.shards.size() == 1 ? "executor " + addresses : std::to_string(open.shards.size()) + " executors");
   run.begins_later("waits until the database has its executor, " + open.shards.front().address);
   run.on_stop([this, id = run.run()] { stop(id); });
-  runs.insert_or_assign(run.run(), std::move(open));
+  if (!apply_overlap(open)) return run.put_back();
+  add_run(std::move(open));
   record_and_send(run.run());
 }
 
@@ -130,7 +131,7 @@ void Executors::Impl::link(OpenRun open, std::string_view addresses) {
   open.is_recorded = true;
   const AsyncRun run = open.open;
   run.placed_at(open.shards.size() == 1 ? "executor " + open.shards.front().address : std::to_string(open.shards.size()) + " executors");
-  runs.insert_or_assign(run.run(), std::move(open));
+  add_run(std::move(open));
   run.on_stop([this, id = run.run()] { stop(id); });
   const auto waiting = early.extract(run.run());
   if (waiting.empty()) return;
@@ -149,9 +150,7 @@ void Executors::Impl::record_and_send(std::int64_t id) {
                        if (found == (*parts)->runs.end() || found->second.open.attempt() != attempt) return;
                        OpenRun& open = found->second;
                        if (std::exchange(open.is_recorded, true) || open.stop_by) return;
-                       for (std::size_t i = 0; i < open.shards.size(); ++i) {
-                         if (open.shards[i].stage == Shard::Stage::Waits) (*parts)->send(open, i);
-                       }
+                       (*parts)->send_what_may(open);
                      });
 }
 
@@ -251,8 +250,7 @@ void Executors::Impl::unsent(std::int64_t id, std::size_t index, const Status& w
   OpenRun& run = runs.at(id);
   Shard& shard = run.shards[index];
   if (run.shards.size() == 1 && !run.stop_by && why.code() == StatusCode::Unavailable) {
-    const AsyncRun open = run.open;
-    runs.erase(id);
+    const AsyncRun open = take_run(id).open;
     remote.note_worker(id, {});  // After a crash nobody has it.
     return open.put_back();
   }
@@ -274,31 +272,47 @@ void Executors::Impl::end_shard(OpenRun& run, Shard& shard, Status status, std::
   shard.stage = Shard::Stage::Ended;
   shard.status = std::move(status);
   shard.note = std::move(note);
+  freed.emplace(run.job, shard.address);
 }
 
 void Executors::Impl::finish_if_ended(std::int64_t id) {
   const auto found = runs.find(id);
   const auto has_ended = [](const Shard& shard) { return shard.stage == Shard::Stage::Ended; };
   if (found == runs.end() || !std::ranges::all_of(found->second.shards, has_ended)) return;
-  OpenRun run = std::move(found->second);
-  runs.erase(found);
-  const auto has_failed = [](const Shard& shard) { return !shard.status.ok(); };
-  const auto failures = static_cast<std::size_t>(std::ranges::count_if(run.shards, has_failed));
-  const AsyncRun open = run.open;
-  if (run.shards.size() == 1) {
-    open.end(run.shards.front().status, run.shards.front().note);
-  } else if (failures == 0) {
-    open.end({}, std::to_string(run.shards.size()) + " shards succeeded");
-  } else {
-    const auto first = std::ranges::find_if(run.shards, has_failed);
-    const std::string shard = "shard " + std::to_string(first - run.shards.begin()) + " at " + first->address;
-    const Status why{first->status.code(), std::to_string(failures) + " of " + std::to_string(run.shards.size()) + " shards failed; " +
-                                               shard + ": " + std::string{first->status.message()}};
-    if (open.attempt() < open.job().retries && retries.size() < limits::kExecutorRetries)
-      retries.insert_or_assign(id, std::move(run.shards));
-    open.end(why);
-  }
+  end_run(take_run(id));
   find_room();
+}
+
+void Executors::Impl::end_run(const OpenRun& run) {
+  const AsyncRun& open = run.open;
+  if (run.shards.size() == 1) return open.end(run.shards.front().status, run.shards.front().note);
+  const auto has_failed = [](const Shard& shard) { return !shard.status.ok(); };
+  const auto failures = std::ranges::count_if(run.shards, has_failed);
+  if (failures == 0) {
+    const auto discarded = static_cast<std::size_t>(std::ranges::count_if(run.shards, &Shard::is_discarded));
+    const std::string others = std::to_string(discarded) + " were discarded, because their executors had another run";
+    return open.end({}, std::to_string(run.shards.size() - discarded) + " shards succeeded" + (discarded == 0 ? "" : ", " + others));
+  }
+  const auto first = std::ranges::find_if(run.shards, has_failed);
+  const std::string what = std::to_string(failures) + " of " + std::to_string(run.shards.size()) + " shards failed; shard " +
+                           std::to_string(first - run.shards.begin()) + " at " + first->address + ": ";
+  if (open.attempt() < open.job().retries && retries.size() < limits::kExecutorRetries) retries.insert_or_assign(open.run(), run.shards);
+  open.end({first->status.code(), what + std::string{first->status.message()}});
+}
+
+OpenRun& Executors::Impl::add_run(OpenRun run) {
+  const std::int64_t id = run.open.run();
+  by_job[run.job].insert(id);
+  return runs.insert_or_assign(id, std::move(run)).first->second;
+}
+
+OpenRun Executors::Impl::take_run(std::int64_t id) {
+  OpenRun run = std::move(runs.extract(id).mapped());
+  const auto of_job = by_job.find(run.job);
+  of_job->second.erase(id);
+  if (of_job->second.empty()) by_job.erase(of_job);
+  for (const Shard& shard : run.shards) freed.emplace(run.job, shard.address);
+  return run;
 }
 
 void Executors::Impl::stop(std::int64_t id) {
@@ -315,6 +329,7 @@ void Executors::Impl::stop(std::int64_t id) {
 }
 
 void Executors::Impl::find_room() {
+  for (const auto& [job, address] : std::exchange(freed, {})) send_next(job, address);
   for (const auto& [name, group] : groups) jobs.has_room(handlers_of(name));
 }
 
