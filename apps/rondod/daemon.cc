@@ -396,6 +396,7 @@ Status Daemon::add_commands() {
     add_audit_commands(own);
   }
   if (jobs_ == nullptr) add_absent_job_commands(own);
+  if (config_.executors.groups.empty()) add_absent_executor_commands(own);
   return own.status();
 }
 

@@ -3,6 +3,7 @@
 database after a kill -9. Usage: job_test.py RONDO RONDOD SCHEMAS. Exit status 77, aloud, without python3-jsonschema."""
 import json
 import os
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -472,6 +473,28 @@ def check_kill(daemon, checker):
     assert len(set(instants)) == len(instants), instants
 
 
+def check_executors(daemon, checker):
+    """An executor of the configuration that is not there: it is named, a run waits for it, and it can be drained."""
+    address = "http://127.0.0.1:1"
+    expect(daemon, 0, "job", "add", "far", "--handler", "executor/billing/pay", "--manual")
+    expect(daemon, 0, "job", "trigger", "far")
+    while "trouble" not in (row := checker.check("executors", expect(daemon, 0, "--json", "executors"))["rows"][0]):
+        pass
+    assert (row["group"], row["address"], row["usable"], row["registers"]) == ("billing", address, False, False), row
+    assert f"executor {address} of group 'billing'" in daemon.run("health").stdout
+    assert checker.check("executor-drain", expect(daemon, 0, "--json", "executor-drain", "billing", address))["drained"]
+    assert "is drained" in expect(daemon, 0, "why", "JOB_RUN_8", "far#1")
+    assert not json.loads(expect(daemon, 0, "--json", "executor-drain", "billing", address, "--resume"))["drained"]
+    assert "has no executor" in expect(daemon, 1, "executor-drain", "billing", "http://127.0.0.1:2")
+    assert "InvalidArgument" not in expect(daemon, 2, "executor-drain", "billing", "file:///etc/passwd")
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 def main(rondo, rondod, schemas):
     checker = Checker(schemas)
     with Rondod(rondod, rondo, plane="none", jobs=True) as daemon:
@@ -494,9 +517,13 @@ def main(rondo, rondod, schemas):
         assert not missing, f"not run here: {missing}"
     with Rondod(rondod, rondo, jobs=True) as daemon:
         check_table_handler(daemon, checker)
+    group = '[[executors.group]]\nname = "billing"\nallow_without_token = ["127.0.0.0/8"]\naddresses = ["http://127.0.0.1:1"]\n'
+    with Rondod(rondod, rondo, f"[http]\nenabled = true\nport = {free_port()}\n{group}", plane="none", jobs=True) as daemon:
+        check_executors(daemon, checker)
     with Rondod(rondod, rondo) as daemon:
         assert "runs no jobs" in expect(daemon, 1, "job", "list", "--tag", "a")
         assert "runs no jobs" in expect(daemon, 1, "workers")
+        assert "has no executors" in expect(daemon, 1, "executors")
         assert "runs no jobs" in expect(daemon, 1, "job", "add", "a", "--handler", "log", "--every", "1s")
 
 

@@ -1,5 +1,4 @@
-// The commands about a data plane in a rondod without one, and those about jobs in a rondod that runs none: each says so, in place of "no
-// such command".
+// The commands about a data plane, jobs or executors in a rondod without them: each says so, in place of "no such command".
 #include <array>
 #include <string>
 #include <utility>
@@ -56,6 +55,21 @@ void add_absent_job_commands(DaemonAdder& commands) {
   add("job-next", {text("name"), text("from"), integer("max")});
   add("job-backfill", {text("name"), text("from"), text("to"), integer("max"), flag("dry_run")});
   add("job-kill", {integer("run")});
+}
+
+void add_absent_executor_commands(DaemonAdder& commands) {
+  const auto refuse = [](CommandContext&, Reply reply) {
+    reply.fail(Status{StatusCode::Unimplemented, "this rondod has no executors: its configuration has no [[executors.group]]"});
+  };
+  const std::string help = "Not available: this rondod has no executors";
+  commands.add({.name = "executors", .help = help, .effect = CommandEffect::Reads}, refuse);
+  commands.add({.name = "executor-drain",
+                .help = help,
+                .arguments = {commands::optional("group", ArgumentKind::Text, "The same as in a rondod with executors"),
+                              commands::optional("address", ArgumentKind::Text, "The same as in a rondod with executors"),
+                              commands::optional("resume", ArgumentKind::Text, "The same as in a rondod with executors")},
+                .effect = CommandEffect::Reads},
+               refuse);
 }
 
 }  // namespace rondo::daemon

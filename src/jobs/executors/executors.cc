@@ -71,7 +71,7 @@ Status Executors::add_commands(CommandRegistry& registry) {
                        .help = "Give no further run to an executor, or give it runs again",
                        .arguments = {{"group", ArgumentKind::Text, true, "Name of the group"},
                                      {"address", ArgumentKind::Text, true, "Address of the executor"},
-                                     {"resume", ArgumentKind::Flag, false, "Give it runs again"}}},
+                                     {"resume", ArgumentKind::Text, false, "yes: give it runs again"}}},
                       [parts](const Arguments& arguments, Reply reply) { parts->drain(arguments, std::move(reply)); });
 }
 

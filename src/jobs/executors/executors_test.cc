@@ -49,7 +49,7 @@ class Peer {
   std::string answer = R"({"code":200})";             // To /run.
   std::string idle = R"({"code":500,"msg":"busy"})";  // To /idleBeat.
   bool keeps_silent = false;                          // It answers no /run.
-  std::string token;                                  // As it came with the last call.
+  std::string token;                                  // The one of the last call.
   std::vector<std::string> headers;
 
  private:

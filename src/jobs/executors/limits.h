@@ -46,7 +46,7 @@ inline constexpr std::size_t kExecutorValues = 200'000;
 // --- Executors
 
 /// Addresses of a group, and shards of a broadcast.
-/// Reached: a further address is refused, and the executor gets the reason. Figure: none: `rondo executors` lists them. Test:
+/// Reached: a further address is refused, and the executor gets the reason. Figure: none: the executor gets the error. Test:
 /// `ExecutorsTest.AtTheLimitOfAddressesOneMoreIsRefused`.
 inline constexpr std::size_t kExecutorNodes = 256;
 

@@ -127,7 +127,7 @@ void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
   if (known == nullptr)
     return Reply{reply}.fail(
         {StatusCode::NotFound, "group '" + group + "' has no executor " + address->url + ": `rondo executors` lists them"});
-  known->is_drained = !arguments.flag("resume");
+  known->is_drained = arguments.text("resume") != "yes";
   if (!known->is_drained) jobs.has_room(handlers_of(group));
   Reply{reply}.finish(
       json::object{{"group", commands::text(group)}, {"address", commands::text(address->url)}, {"drained", known->is_drained}});

@@ -66,7 +66,7 @@ void Executors::Impl::send_next(std::int64_t job, const std::string& address) {
   const auto of_job = by_job.find(job);
   if (of_job == by_job.end()) return;
   const std::set<std::int64_t> ids = of_job->second;
-  for (const std::int64_t id : ids) {  // In the order of their numbers, which is that of their instants.
+  for (const std::int64_t id : ids) {  // A lower number has an earlier instant.
     const auto found = runs.find(id);
     if (found == runs.end() || !found->second.is_recorded || found->second.stop_by) continue;
     const auto waits_there = [&](const Shard& shard) { return shard.stage == Shard::Stage::Waits && shard.address == address; };
