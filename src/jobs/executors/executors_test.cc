@@ -186,7 +186,7 @@ class ExecutorsTest : public test::JobsTestbed {
   ExecutorSettings settings;
   std::unique_ptr<Executors> executors;
   std::unique_ptr<http::HttpThread> http;
-  std::unique_ptr<http::Client> client;  // Of the executors.
+  std::unique_ptr<http::Client> client;  // It sends what executors send.
   std::vector<std::unique_ptr<Peer>> peers;
   std::map<std::size_t, std::string> answers;
   std::size_t last_call = 0;
