@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -81,8 +82,10 @@ std::vector<std::int64_t> ids_of(Columns& columns, std::string_view text) {
 
 /// A definition, and the note of a stop that set_running() adds.
 constexpr std::size_t kSpecBytes = limits::kJobBytes + 8 * limits::kJobText;
-/// The ids of the parents of a run, and the name of a worker.
+/// The ids of the parents of a run.
 constexpr std::size_t kTextBytes = 1000;
+/// The name of a worker, or the addresses of a broadcast: 256 of 255 bytes, with a comma between two (executors/limits.h).
+constexpr std::size_t kPlaceBytes = 256 * (255 + 1);
 
 Status too_long(std::size_t bytes, std::size_t most) {
   return {StatusCode::InvalidArgument, "it has " + std::to_string(bytes) + " bytes, and at most " + std::to_string(most) + " are possible"};
@@ -128,8 +131,8 @@ std::string read_run(const Statement& row, JobRun& run) {
   run.ended = columns.optional_time(10, "ended");
   run.note = row.text(11).substr(0, limits::kRunNote);
   run.is_killed = columns.integer(14, "killed", 0, 1) != 0;
-  for (const auto& [at, name] : {std::pair{12, "parents"}, {13, "worker"}}) {
-    if (row.bytes(at) > kTextBytes) columns.refuse(name, std::string{too_long(row.bytes(at), kTextBytes).message()});
+  for (const auto& [at, name, most] : {std::tuple{12, "parents", kTextBytes}, {13, "worker", kPlaceBytes}}) {
+    if (row.bytes(at) > most) columns.refuse(name, std::string{too_long(row.bytes(at), most).message()});
   }
   if (columns.wrong.empty()) {
     run.parents = ids_of(columns, row.text(12));

@@ -36,9 +36,19 @@ class SqliteJobStore : public ::testing::Test {
     const auto store = make_sqlite_job_store(path);
     return store ? Status{} : store.error();
   }
+  /// A run of a new job 'a'.
+  std::int64_t run_in(JobStore& store) const {
+    std::vector<Plan> plans{{.job_id = store.put({.name = "a", .handler = "h"}, std::nullopt)->id,
+                             .next = std::nullopt,
+                             .runs = {{.scheduled = instant, .due = instant}}}};
+    plans[0].runs[0].job_id = plans[0].job_id;
+    EXPECT_TRUE(store.plan(plans).ok());
+    return plans[0].runs[0].id;
+  }
 
   TemporaryFolder folder;
   std::string path;
+  const WallTime instant = calendar::parse_rfc3339("2026-11-01T00:00:00Z").value();
 };
 
 TEST_F(SqliteJobStore, IsReadableByItsUserAlone) {
@@ -64,6 +74,18 @@ TEST_F(SqliteJobStore, ARelativePathCountsFromTheFolderOfTheOpening) {
 }
 
 /// It called good what make_sqlite_job_store() refuses.
+/// Such a run was missing in lists, and was not known after a restart.
+TEST_F(SqliteJobStore, ARunHasRoomForTheAddressesOfABroadcast) {
+  const auto store = make_sqlite_job_store(path);
+  ASSERT_TRUE(store.has_value());
+  const std::int64_t run = run_in(**store);
+  std::string addresses(255, 'a');
+  for (int i = 1; i < 256; ++i) addresses += "," + std::string(255, 'a');
+  ASSERT_TRUE((*store)->note_worker(run, addresses).ok());
+  ASSERT_EQ((*store)->unfinished(0, 10)->size(), 1U);
+  EXPECT_EQ((*store)->unfinished(0, 10)->front().worker, addresses);
+}
+
 TEST_F(SqliteJobStore, ACheckFindsAPlaceThatCanHaveNoDatabase) {
   std::filesystem::create_directory(folder / "folder.db");
   for (const std::string& wrong :
