@@ -1,6 +1,7 @@
 // executors_impl.h: what executors say about the ends of runs.
 #include "base/log.h"
 #include "jobs/executors/executors_impl.h"
+#include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs::executors {
@@ -10,10 +11,11 @@ namespace {
 constexpr std::int64_t kDone = 200;
 constexpr std::int64_t kTimedOut = 502;
 
+std::string note_of(const CallbackItem& item) { return shorten(item.message, limits::kRunNote - std::string_view{"..."}.size()); }
+
 Status status_of(const CallbackItem& item, const std::string& address) {
   if (item.code == kDone) return {};
-  std::string text = item.message.empty() ? "the code " + std::to_string(item.code) : item.message;
-  if (text.size() > limits::kRunNote) text.resize(limits::kRunNote);
+  const std::string text = item.message.empty() ? "the code " + std::to_string(item.code) : note_of(item);
   return {item.code == kTimedOut ? StatusCode::DeadlineExceeded : StatusCode::FailedPrecondition, address + ": " + text};
 }
 
@@ -46,8 +48,7 @@ bool Executors::Impl::take(std::int64_t callback, const std::set<std::string>& o
     return false;
   }
   ++stats.callbacks;
-  std::string note = item.code == kDone ? item.message : std::string{};
-  if (note.size() > limits::kRunNote) note.resize(limits::kRunNote);
+  std::string note = item.code == kDone ? note_of(item) : std::string{};
   const std::uint32_t attempt = found->second.open.attempt();
   end_shard(found->second, *shard, status_of(item, shard->address), std::move(note));
   finish_if_ended(id.run);

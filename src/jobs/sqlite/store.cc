@@ -81,7 +81,14 @@ constexpr std::array kMigrations{
     "ALTER TABLE runs ADD COLUMN killed INTEGER NOT NULL DEFAULT 0;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
 
-std::string_view cut(std::string_view note) { return note.substr(0, limits::kRunNote); }
+/// The note within its limit. The cut is never inside a character of valid UTF-8.
+std::string_view cut(std::string_view note) {
+  constexpr std::size_t kFollowing = 3;  // The most bytes of a character after the first one.
+  if (note.size() <= limits::kRunNote) return note;
+  std::size_t bytes = limits::kRunNote;
+  while (bytes > limits::kRunNote - kFollowing && (static_cast<unsigned char>(note[bytes]) & 0xc0U) == 0x80U) --bytes;
+  return note.substr(0, bytes);
+}
 
 class SqliteJobStore final : public JobStore {
  public:

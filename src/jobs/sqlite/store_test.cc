@@ -74,6 +74,17 @@ TEST_F(SqliteJobStore, ARelativePathCountsFromTheFolderOfTheOpening) {
 }
 
 /// It called good what make_sqlite_job_store() refuses.
+TEST_F(SqliteJobStore, ANoteIsCutBetweenCharacters) {
+  const auto store = make_sqlite_job_store(path);
+  ASSERT_TRUE(store.has_value());
+  const std::int64_t run = run_in(**store);
+  std::string characters;
+  while (characters.size() <= limits::kRunNote) characters += "\u20ac";  // Three bytes, and the limit is no multiple of them.
+  const std::vector<RunEnd> end{{.id = run, .state = RunState::Failed, .attempt = 1, .ended = instant, .note = characters}};
+  ASSERT_TRUE((*store)->finish(end).ok());
+  EXPECT_EQ((*store)->runs("a", INT64_MAX, 10)->front().note, characters.substr(0, limits::kRunNote - limits::kRunNote % 3));
+}
+
 /// Such a run was missing in lists, and was not known after a restart.
 TEST_F(SqliteJobStore, ARunHasRoomForTheAddressesOfABroadcast) {
   const auto store = make_sqlite_job_store(path);
