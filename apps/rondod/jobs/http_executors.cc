@@ -67,6 +67,10 @@ class HttpExecutors final : public ExecutorService {
           if (http_ == nullptr) return Status{StatusCode::Unavailable, "the HTTP client is not running"};
           return http_->call(std::move(request), std::move(done));
         }) {}
+  /// The last answers may cause further calls, which are refused then.
+  ~HttpExecutors() override {
+    if (http_ != nullptr) http_->stop();
+  }
   Status listen(Runtime& runtime, const HttpChoice& choice, std::vector<Prefix> networks) {
     http::HttpThreadOptions options;
     options.server.emplace().address = choice.address;
@@ -76,6 +80,7 @@ class HttpExecutors final : public ExecutorService {
     };
     options.client.emplace().networks = std::move(networks);
     options.client->calls = kCalls;
+    options.client->calls_per_host = jobs::executors::ExecutorSettings{}.in_flight_of_address + 8;  // Orders, and what else it is asked.
     auto started = http::HttpThread::start(runtime.scheduler(), std::move(options), executors_.door());
     if (!started) return started.error();
     http_ = *std::move(started);
@@ -93,10 +98,10 @@ class HttpExecutors final : public ExecutorService {
   }
 
  private:
-  static constexpr std::size_t kCalls = 256;
+  static constexpr std::size_t kCalls = 400;  // Orders of both lanes, and what else executors are asked.
 
   Executors executors_;
-  std::unique_ptr<http::HttpThread> http_;  // It calls 'executors_', so it ends first.
+  std::unique_ptr<http::HttpThread> http_;
 };
 
 }  // namespace

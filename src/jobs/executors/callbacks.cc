@@ -43,7 +43,7 @@ bool Executors::Impl::take(std::int64_t callback, const std::set<std::string>& o
   const bool is_its = found != runs.end() && of_groups.contains(found->second.group) && id.is_of(found->second.open.attempt()) &&
                       id.shard < found->second.shards.size();
   Shard* const shard = is_its ? &found->second.shards[id.shard] : nullptr;
-  if (shard == nullptr || shard->stage == Shard::Stage::Waits || shard->stage == Shard::Stage::Ended) {
+  if (shard == nullptr || shard->stage <= Shard::Stage::InLine || shard->stage == Shard::Stage::Ended) {
     ++stats.late;
     return false;
   }

@@ -41,7 +41,11 @@ struct ExecutorSettings {
   Duration probe{60s};           // See above.
   Duration stopping{10s};        // See above.
   Duration stored_wait{5s};      // The longest time for which the answer to a callback waits for the store.
-  std::size_t in_flight = 200;   // Orders without an answer, of all groups.
+  /// Orders without an answer, of all groups. Jobs whose orders take long have a lane of their own, by JobsOptions::slow_run and slow_runs:
+  /// the rule of Orth's pools, and their sizes. Further orders wait, by priority.
+  std::size_t fast_lane = 200;
+  std::size_t slow_lane = 100;
+  std::size_t in_flight_of_address = 32;  // The same of one address, so that a slow executor leaves room for the others.
 };
 
 /// Since the start.
@@ -61,7 +65,7 @@ class Executors {
 
   /// 'runtime' and 'jobs' must outlive it. 'call' sends a request, as HttpThread::call(). Construct it before Jobs::start().
   Executors(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Call call);
-  /// Leaves the runs at the executors open: they are linked after the next start. The HttpThread must have stopped.
+  /// Leaves the runs at the executors open: they are linked after the next start. HttpThread::stop() must have returned.
   ~Executors();
   Executors(const Executors&) = delete;
   Executors& operator=(const Executors&) = delete;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jobs/executors/executors.h"
+#include "jobs/pools.h"
 #include "jobs/remote_runs.h"
 #include "jobs/routing.h"
 #include "rondo/admin/command.h"
@@ -46,6 +47,7 @@ struct Group {
 struct Shard {
   enum class Stage : std::uint8_t {
     Waits,     // It is not sent yet: the store lacks its address, or another run of the job is at the executor.
+    InLine,    // It waits for other orders.
     Sent,      // The executor has not answered the order.
     Silent,    // The executor did not answer the order. It may have the run.
     Accepted,  // The executor has it.
@@ -85,6 +87,18 @@ struct EarlyResult {
   CallbackItem item;
 };
 
+/// Orders that wait: the highest priority first, then the oldest.
+struct Lane {
+  struct Order {
+    std::int64_t run;
+    std::uint32_t attempt;
+    std::size_t shard;
+  };
+  std::size_t most = 0;  // Orders without an answer.
+  std::size_t in_flight = 0;
+  std::map<std::string, std::map<std::pair<int, std::uint64_t>, Order>> lines;  // By address.
+};
+
 struct Executors::Impl {
   Impl(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Call call);
   ~Impl();
@@ -118,7 +132,7 @@ struct Executors::Impl {
   void link(OpenRun run, std::string_view addresses);
   /// Has the store record the addresses of a run, and then sends it.
   void record_and_send(std::int64_t run);
-  void send(OpenRun& run, std::size_t shard);
+  void send(OpenRun& run, std::size_t shard, Lane& lane);
   void answered(std::int64_t run, std::uint32_t attempt, std::size_t shard, const Result<http::ClientAnswer>& answer);
   /// The executor certainly does not have it.
   void unsent(std::int64_t run, std::size_t shard, const Status& why);
@@ -147,6 +161,13 @@ struct Executors::Impl {
   void send_what_may(OpenRun& run);
   /// A shard of the job has ended there.
   void send_next(std::int64_t job, const std::string& address);
+
+  // --- lanes (lanes.cc)
+  /// Sends an order, or has it wait in the lane of its job.
+  void enter_lane(OpenRun& run, std::size_t shard);
+  void serve(Lane& lane);
+  /// An order has its answer, or none will come.
+  void leave_lane(Lane& lane, const std::string& address, std::int64_t job, Duration took);
 
   // --- callbacks (callbacks.cc)
   void called_back(const CalledBack& results, const DoorAnswer& answer);
@@ -184,7 +205,11 @@ struct Executors::Impl {
   std::int64_t last_callback = 0;
   std::map<std::int64_t, std::set<std::int64_t>> by_job;  // The open runs of each job.
   std::set<std::pair<std::int64_t, std::string>> freed;   // Jobs and addresses where a shard has ended, for find_room().
-  std::size_t in_flight = 0;
+  PoolChoice lane_choice;
+  Lane fast{.most = settings.fast_lane, .in_flight = 0, .lines = {}};
+  Lane slow{.most = settings.slow_lane, .in_flight = 0, .lines = {}};
+  std::map<std::string, std::size_t> in_flight;  // By address.
+  std::uint64_t last_order = 0;
   Instant next_job_probe;
   Instant next_node_probe;
   ExecutorStats stats;

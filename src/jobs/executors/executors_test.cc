@@ -40,6 +40,9 @@ class Peer {
               }).value();
     port_ = server_->port();
   }
+  void answer_kept() {
+    for (http::Answer& kept : std::exchange(kept_, {})) kept.send({.body = answer});
+  }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   std::uint16_t port() const { return port_; }
   void close() { server_.reset(); }
@@ -118,6 +121,7 @@ class ExecutorsTest : public test::JobsTestbed {
   void end() {
     peers.clear();
     client.reset();
+    http->stop();
     http.reset();
     executors.reset();
     close();
@@ -600,6 +604,42 @@ TEST_F(Broadcasts, CoverTheEarlierOneAtAllExecutors) {
 TEST_F(Broadcasts, AreConcurrent) {
   begin_two(Overlap::Concurrent);
   ASSERT_TRUE(gets_orders(4));
+}
+
+TEST_F(ExecutorsTest, OrdersBeyondTheLaneWaitByPriority) {
+  settings.fast_lane = settings.slow_lane = 1;
+  end();
+  begin();
+  add_registered(1);
+  peers[0]->keeps_silent = true;
+  define_job("first");
+  define_job("low", {.priority = Priority{4}});
+  define_job("high", {.priority = Priority{40}});
+  for (const char* const name : {"first", "low", "high"}) trigger(name);
+  ASSERT_TRUE(gets_orders(1));
+  ASSERT_TRUE(becomes([&] {
+    const auto low = JobsView(*jobs).activity(2);
+    const auto high = JobsView(*jobs).activity(3);
+    return low && high && low->text.find("other orders") != std::string::npos && high->text.find("other orders") != std::string::npos;
+  }));
+  EXPECT_THAT(orders(), SizeIs(1));
+  peers[0]->answer_kept();
+  ASSERT_TRUE(gets_orders(2));
+  EXPECT_EQ(log_id(orders()[1]), log_id_of(3, 0, 0)) << "the higher priority";
+  peers[0]->answer_kept();
+  ASSERT_TRUE(gets_orders(3));
+}
+
+TEST_F(ExecutorsTest, AnExecutorThatDoesNotAnswerLeavesRoomForTheOthers) {
+  settings.in_flight_of_address = 2;
+  end();
+  begin();
+  add_registered(2);
+  peers[0]->keeps_silent = true;
+  define_job("a", {.overlap = Overlap::Concurrent, .concurrency = 64});
+  for (int i = 0; i < 12; ++i) trigger("a");
+  ASSERT_TRUE(becomes([&] { return peers[1]->orders.size() == 6; }));
+  EXPECT_THAT(peers[0]->orders, SizeIs(2));
 }
 
 TEST_F(ExecutorsTest, AddressesOutsideOfTheNetworksAreRefused) {

@@ -57,7 +57,7 @@ void Executors::Impl::send_what_may(OpenRun& run) {
     if (run.open.job().overlap_scope == OverlapScope::Executor && there.size() >= most_of(run.open.job())) {
       run.open.begins_later("waits until the run " + std::to_string(there.front()) + " has ended at " + shard.address);
     } else {
-      send(run, i);
+      enter_lane(run, i);
     }
   }
 }

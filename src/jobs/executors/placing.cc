@@ -19,6 +19,11 @@ std::string name_at_executor(const std::string& group, const std::string& handle
   return handler.substr(std::min(handler.size(), handlers_of(group).size()));
 }
 
+/// True if its executor may have it.
+bool was_sent_to(const Shard& shard) {
+  return shard.stage == Shard::Stage::Sent || shard.stage == Shard::Stage::Silent || shard.stage == Shard::Stage::Accepted;
+}
+
 std::string addresses_of(const std::vector<Shard>& shards) {
   std::string all;
   for (const Shard& shard : shards) all += (all.empty() ? "" : ",") + shard.address;
@@ -44,7 +49,7 @@ bool LogId::is_of(std::uint32_t of_attempt) const noexcept { return of_attempt %
 bool Executors::Impl::has_room(const Group& group, std::int64_t run) const {
   const std::shared_ptr<const Job> job = remote.job_of(run);
   const JobRun* const row = remote.find(run);
-  if (job == nullptr || row == nullptr || in_flight >= settings.in_flight) return false;
+  if (job == nullptr || row == nullptr) return false;
   return std::ranges::any_of(candidates(group, row->job_id, job->route), [&](const Candidate& candidate) {
     return candidate.is_healthy && (candidate.is_idle || job->route != Route::Busyover);
   });
@@ -52,7 +57,6 @@ bool Executors::Impl::has_room(const Group& group, std::int64_t run) const {
 
 std::string Executors::Impl::why_no_room(const Group& group) const {
   if (group.nodes.empty()) return "no executor has registered for group '" + group.settings.name + "' since the start";
-  if (in_flight >= settings.in_flight) return std::to_string(in_flight) + " orders have no answer yet";
   NamedFew named;
   for (const auto& [address, node] : group.nodes) {
     if (node.is_drained) {
@@ -181,7 +185,7 @@ void Executors::Impl::end_refused() {
   for (auto& [done, why] : std::exchange(refused_calls, {})) done(failure(std::move(why)));
 }
 
-void Executors::Impl::send(OpenRun& run, std::size_t index) {
+void Executors::Impl::send(OpenRun& run, std::size_t index, Lane& lane) {
   Shard& shard = run.shards[index];
   const Group& group = groups.find(run.group)->second;
   const auto known = group.nodes.find(shard.address);
@@ -203,11 +207,13 @@ void Executors::Impl::send(OpenRun& run, std::size_t index) {
                        .schedule_time_ms = is_scheduled ? std::optional{run.open.scheduled().nanoseconds() / kMillisecond} : std::nullopt};
   shard.stage = Shard::Stage::Sent;
   shard.since = runtime.scheduler().now();
-  ++in_flight;
   run.open.begins_later("waits until " + shard.address + " has accepted it");
   post(group, shard.address, dialect == Dialect::Later ? "/trigger" : "/run", run_body(order, dialect == Dialect::Orth),
-       [this, id, attempt = run.open.attempt(), index](Result<http::ClientAnswer> answer) {
-         --in_flight;
+       [this, &lane, id, attempt = run.open.attempt(), index, sent = shard.since, address = shard.address,
+        job = run.job](Result<http::ClientAnswer> answer) {
+         // The program ends: its next start links the run.
+         if (!answer && answer.error().code() == StatusCode::Cancelled) return;
+         leave_lane(lane, address, job, runtime.scheduler().now() - sent);
          answered(id, attempt, index, answer);
          find_room();
        });
@@ -218,11 +224,10 @@ void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size
   if (found == runs.end() || found->second.open.attempt() != attempt || index >= found->second.shards.size()) return;
   OpenRun& run = found->second;
   Shard& shard = run.shards[index];
-  if (!answer && answer.error().code() != StatusCode::Cancelled) failed(run.group, shard.address, answer.error());
+  if (!answer) failed(run.group, shard.address, answer.error());
   if (answer) is_well(run.group, shard.address);
   // Its result may have come before the answer. is_well() may have begun other runs, but not ended this one.
   if (shard.stage != Shard::Stage::Sent) return;
-  if (!answer && answer.error().code() == StatusCode::Cancelled) return;  // The program ends: its next start links the run.
   if (!answer && answer.error().code() == StatusCode::DeadlineExceeded) {
     shard.stage = Shard::Stage::Silent;
     shard.since = runtime.scheduler().now();
@@ -238,7 +243,7 @@ void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size
   if (said && known != nullptr && known->dialect == Dialect::Classic &&
       said->message.find("uri-mapping(/run) not found") != std::string::npos) {
     known->dialect = Dialect::Later;
-    return send(run, index);
+    return enter_lane(run, index);
   }
   const std::string why = said ? "it answered " + std::to_string(said->code) + ": " + said->message : std::string{said.error().message()};
   end_shard(run, shard, {StatusCode::FailedPrecondition, shard.address + " did not accept the run: " + why}, {});
@@ -319,11 +324,10 @@ void Executors::Impl::stop(std::int64_t id) {
   const auto found = runs.find(id);
   if (found == runs.end()) return;
   OpenRun& run = found->second;
-  const bool was_sent = std::ranges::any_of(
-      run.shards, [](const Shard& shard) { return shard.stage != Shard::Stage::Waits && shard.stage != Shard::Stage::Ended; });
+  const bool was_sent = std::ranges::any_of(run.shards, [](const Shard& shard) { return was_sent_to(shard); });
   run.stop_by = runtime.scheduler().now() + (was_sent ? settings.stopping : Duration{0});
   for (const Shard& shard : run.shards) {
-    if (shard.stage == Shard::Stage::Waits || shard.stage == Shard::Stage::Ended) continue;
+    if (!was_sent_to(shard)) continue;
     post(groups.find(run.group)->second, shard.address, "/kill", job_body(run.job), [](const Result<http::ClientAnswer>&) {});
   }
 }

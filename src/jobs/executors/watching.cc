@@ -34,8 +34,8 @@ void Executors::Impl::tick() {
 
 std::string Executors::Impl::why_lost(const OpenRun& run, const Shard& shard, Instant now) const {
   if (run.stop_by && now >= *run.stop_by) {
-    return shard.stage == Shard::Stage::Waits ? "it was stopped before it was sent"
-                                              : shard.address + " was told to stop it, and has not reported its end";
+    return shard.stage <= Shard::Stage::InLine ? "it was stopped before it was sent"
+                                               : shard.address + " was told to stop it, and has not reported its end";
   }
   if (shard.stage == Shard::Stage::Silent && now - shard.since >= settings.silent)
     return shard.address + " did not answer the order, and has reported no end";
