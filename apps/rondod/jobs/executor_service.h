@@ -19,6 +19,8 @@ class ExecutorService {
   virtual ~ExecutorService() = default;
   /// `executors` and `executor-drain`.
   virtual Status add_commands(CommandRegistry& registry) = 0;
+  /// See Executors::read_log().
+  virtual bool read_log(const jobs::JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) = 0;
   virtual Status health() const = 0;
   virtual void add_stats(boost::json::object& stats) const = 0;
 };

@@ -89,6 +89,9 @@ class HttpExecutors final : public ExecutorService {
   std::string endpoint() const { return http_->endpoint(); }
 
   Status add_commands(CommandRegistry& registry) override { return executors_.add_commands(registry); }
+  bool read_log(const jobs::JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) override {
+    return executors_.read_log(run, from, wait, address, reply);
+  }
   Status health() const override { return executors_.health(); }
   void add_stats(json::object& stats) const override {
     const jobs::executors::ExecutorStats& figures = executors_.stats();

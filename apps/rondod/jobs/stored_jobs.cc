@@ -85,7 +85,10 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
 class StoredJobs final : public JobService {
  public:
   StoredJobs(std::shared_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
-      : file_(config.jobs.file), log_(log), jobs_(runtime, std::move(store), options_of(config.jobs)), workers_(runtime, jobs_) {
+      : file_(config.jobs.file),
+        log_(log),
+        jobs_(runtime, std::move(store), options_of(config.jobs)),
+        workers_(runtime, jobs_, worker_options(config.executors)) {
     jobs_.on_end([this](const jobs::JobRun& run) {
       failing_.ended(run);
       if (is_requested(run.band) && !obstructed_.empty()) read_edits_.reset();  // A stopped job may have succeeded.
@@ -97,6 +100,14 @@ class StoredJobs final : public JobService {
     note_settings(runtime, options_of(config.jobs));
   }
 
+  jobs::WorkersOptions worker_options(const ExecutorsChoice& executors) {
+    jobs::WorkersOptions options;
+    if (executors.groups.empty()) return options;
+    options.log_elsewhere = [this](const jobs::JobRun& run, std::int64_t from, bool wait, const std::string& place, const Reply& reply) {
+      return executors_ != nullptr && executors_->read_log(run, from, wait, place, reply);
+    };
+    return options;
+  }
   /// If the configuration has groups of executors.
   Status open_executors(const Config& config, Runtime& runtime) {
     if (config.executors.groups.empty()) return {};

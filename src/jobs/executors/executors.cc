@@ -56,6 +56,10 @@ Executors::~Executors() = default;
 const ExecutorStats& Executors::stats() const noexcept { return impl_->stats; }
 Status Executors::health() const { return impl_->health(); }
 
+bool Executors::read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) {
+  return impl_->read_log(run, from, wait, address, reply);
+}
+
 http::GateHandler Executors::door() {
   return [door = impl_->door](http::Request request, http::Answer answer, http::HttpGate& gate) {
     door->handle(std::move(request), std::move(answer), gate);

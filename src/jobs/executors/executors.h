@@ -74,6 +74,9 @@ class Executors {
   http::GateHandler door();
   /// `executors` and `executor-drain`. This must outlive the server that uses 'registry'.
   Status add_commands(CommandRegistry& registry);
+  /// Answers the command job-log for a run that is or was at executors: with the bytes from 'from' on, which the executor 'address' has, or
+  /// the first one. False: it is at none, and 'reply' was not used.
+  bool read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply);
   const ExecutorStats& stats() const noexcept;
   /// Ok, or which executors do not answer, and which groups with waiting runs have none.
   Status health() const;

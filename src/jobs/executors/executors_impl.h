@@ -99,6 +99,19 @@ struct Lane {
   std::map<std::string, std::map<std::pair<int, std::uint64_t>, Order>> lines;  // By address.
 };
 
+/// A reader of a log.
+struct LogRead {
+  Reply reply;
+  JobRun run;
+  std::size_t shard;
+  std::string group;
+  bool wait;
+  std::size_t from;  // The byte at which the reader goes on.
+  Instant until;
+  std::int64_t line = 0;  // Lines before the next question.
+  std::size_t begin = 0;  // Their bytes.
+};
+
 struct Executors::Impl {
   Impl(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Call call);
   ~Impl();
@@ -179,6 +192,16 @@ struct Executors::Impl {
   /// Results for runs that will not begin here.
   void drop_early();
 
+  // --- logs (logs.cc)
+  /// Executors::read_log().
+  bool read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply);
+  void fetch(const std::shared_ptr<LogRead>& read);
+  void take_log(const std::shared_ptr<LogRead>& read, const LogPiece& piece, const std::string& address);
+  void answer_log(LogRead& read, const std::string& address, std::string_view text);
+  void end_read(LogRead& read, const Status& why);
+  /// Readers that wait for more output.
+  void continue_reads();
+
   // --- what time makes due (watching.cc)
   void tick();
   /// Ends what will not be called back any more.
@@ -210,6 +233,8 @@ struct Executors::Impl {
   Lane slow{.most = settings.slow_lane, .in_flight = 0, .lines = {}};
   std::map<std::string, std::size_t> in_flight;  // By address.
   std::uint64_t last_order = 0;
+  std::size_t readers = 0;
+  std::vector<std::shared_ptr<LogRead>> waiting_reads;
   Instant next_job_probe;
   Instant next_node_probe;
   ExecutorStats stats;

@@ -13,11 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "admin/reply_state.h"
 #include "http/server.h"
 #include "jobs/executors/executors_impl.h"
 #include "jobs/jobs_view.h"
 #include "jobs/testing/passing_job_store.h"
 #include "jobs/testing/testbed.h"
+#include "rondo/base/text.h"
 
 namespace rondo::jobs::executors {
 namespace {
@@ -51,8 +53,10 @@ class Peer {
   std::map<std::string, std::size_t> calls = {};      // By path.
   std::string answer = R"({"code":200})";             // To /run.
   std::string idle = R"({"code":500,"msg":"busy"})";  // To /idleBeat.
-  bool keeps_silent = false;                          // It answers no /run.
-  std::string token;                                  // The one of the last call.
+  std::vector<std::string> log;                       // Lines.
+  std::int64_t lines_of_piece = 2;
+  bool keeps_silent = false;  // It answers no /run.
+  std::string token;          // The one of the last call.
   std::vector<std::string> headers;
 
  private:
@@ -64,6 +68,16 @@ class Peer {
       orders.push_back(json::parse(request.body).as_object());
       if (keeps_silent) return kept_.push_back(std::move(to));
       return to.send({.content_type = "text/html;charset=UTF-8", .body = answer});
+    }
+    if (path == "/log") {
+      const std::int64_t from = json::parse(request.body).at("fromLineNum").to_number<std::int64_t>();
+      std::string text;
+      const auto lines = static_cast<std::int64_t>(log.size());
+      const std::int64_t end = std::min(lines, from + lines_of_piece - 1);
+      for (std::int64_t line = from; line <= end; ++line) text += log[static_cast<std::size_t>(line) - 1] + "\n";
+      return to.send({.body = json::serialize(json::object{
+                          {"code", 200},
+                          {"content", json::object{{"fromLineNum", from}, {"toLineNum", end}, {"logContent", text}, {"isEnd", false}}}})});
     }
     to.send({.body = path == "/idleBeat" ? idle : R"({"code":200,"msg":null})"});
   }
@@ -87,6 +101,23 @@ class HangingStore final : public test::PassingJobStore {
  private:
   std::shared_ptr<JobStore> owned_;
   const std::atomic<bool>& hangs_;
+};
+
+/// Takes the answer of a command.
+class AnswerPort final : public ReplyPort {
+ public:
+  explicit AnswerPort(std::string& answer) : answer_(answer) {}
+  void send(std::string_view frame) override {
+    const json::object said = json::parse(frame.substr(frame.find('{'))).as_object();
+    answer_ = json::serialize(said.contains("result") ? said.at("result") : said.at("error"));
+  }
+  void note_full_page() override {}
+  void continue_later(Reply, Reply::Continuation) override {}
+  void ended(bool) override {}
+  bool turn_is_over() const override { return false; }
+
+ private:
+  std::string& answer_;
 };
 
 class ExecutorsTest : public test::JobsTestbed {
@@ -187,6 +218,23 @@ class ExecutorsTest : public test::JobsTestbed {
 
   std::atomic<bool> ends_hang = false;
   bool begins_later = false;  // The test starts the jobs.
+  /// The command job-log.
+  std::size_t ask_log(std::int64_t run, std::int64_t from, bool wait, const std::string& of = {}) {
+    const std::size_t number = ++last_call;
+    jobs->find_run(run, [this, from, wait, of, number](const Result<JobRun>& found) {
+      ports.push_back(std::make_unique<AnswerPort>(logs[number]));
+      EXPECT_TRUE(executors->read_log(found.value(), from, wait, of, Reply{std::make_shared<Reply::State>(*ports.back(), 1)}));
+    });
+    return number;
+  }
+  json::object read_log(std::int64_t run, std::int64_t from, const std::string& of = {}) {
+    const std::size_t number = ask_log(run, from, false, of);
+    EXPECT_TRUE(becomes([&] { return !logs[number].empty(); }));
+    return json::parse(logs[number]).as_object();
+  }
+
+  std::map<std::size_t, std::string> logs;  // Answers, or errors, as JSON.
+  std::vector<std::unique_ptr<AnswerPort>> ports;
   ExecutorSettings settings;
   std::unique_ptr<Executors> executors;
   std::unique_ptr<http::HttpThread> http;
@@ -640,6 +688,70 @@ TEST_F(ExecutorsTest, AnExecutorThatDoesNotAnswerLeavesRoomForTheOthers) {
   for (int i = 0; i < 12; ++i) trigger("a");
   ASSERT_TRUE(becomes([&] { return peers[1]->orders.size() == 6; }));
   EXPECT_THAT(peers[0]->orders, SizeIs(2));
+}
+
+TEST_F(ExecutorsTest, TheLogOfARunComesFromItsExecutorInPieces) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->log = {"one", "two", "three", "four", "five"};
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  std::string text;
+  json::object piece = read_log(1, 0);
+  while (!piece.at("data").as_string().empty()) {
+    EXPECT_EQ(piece.at("from"), text.size());
+    text += unescape_text(piece.at("data").as_string());
+    EXPECT_EQ(piece.at("next"), text.size());
+    piece = read_log(1, static_cast<std::int64_t>(text.size()));
+  }
+  EXPECT_EQ(text, "one\ntwo\nthree\nfour\nfive\n");
+  EXPECT_FALSE(piece.at("ended").as_bool());
+  EXPECT_EQ(piece.at("worker").as_string(), peers[0]->url());
+  report(log_id(orders()[0]), 200, "");
+  EXPECT_TRUE(read_log(1, static_cast<std::int64_t>(text.size())).at("ended").as_bool());
+  EXPECT_EQ(read_log(1, 2).at("data"), "e\\x0atwo\\x0a") << "from within a line";
+}
+
+TEST_F(ExecutorsTest, AReaderWaitsForFurtherOutputAndForTheEnd) {
+  define_job("a");
+  add_registered(1);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  const std::size_t first = ask_log(1, 0, true);
+  run_a_while();
+  EXPECT_THAT(logs[first], IsEmpty());
+  peers[0]->log = {"late"};
+  ASSERT_TRUE(becomes([&] { return !logs[first].empty(); }));
+  EXPECT_EQ(json::parse(logs[first]).as_object().at("data"), "late\\x0a");
+  const std::size_t second = ask_log(1, 5, true);
+  report(log_id(orders()[0]), 200, "");
+  ASSERT_TRUE(becomes([&] { return !logs[second].empty(); }));
+  EXPECT_TRUE(json::parse(logs[second]).as_object().at("ended").as_bool());
+}
+
+TEST_F(ExecutorsTest, ALogThatIsTooLongIsRefused) {
+  define_job("a");
+  add_registered(1);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  peers[0]->log = {std::string(limits::kExecutorLogBytes, 'x')};
+  EXPECT_THAT(json::serialize(read_log(1, 0)), HasSubstr("the answer is longer than 4194304 bytes"));
+}
+
+TEST_F(ExecutorsTest, TheLogsOfABroadcastFollowEachOther) {
+  define_job("a", {.route = Route::ShardingBroadcast});
+  add_registered(2);
+  for (const auto& peer : peers) peer->log = {"at " + peer->url()};
+  trigger("a");
+  ASSERT_TRUE(gets_orders(2));
+  report(log_id_of(1, 0, 0), 200, "");
+  report(log_id_of(1, 0, 1), 200, "");
+  const json::object first = read_log(1, 0);
+  const json::object change = read_log(1, first.at("next").to_number<std::int64_t>());
+  EXPECT_FALSE(change.at("ended").as_bool());
+  const std::string other{change.at("worker").as_string()};
+  EXPECT_NE(other, first.at("worker").as_string());
+  EXPECT_EQ(read_log(1, 0, other).at("data").as_string(), "at " + other + "\\x0a");
 }
 
 TEST_F(ExecutorsTest, AddressesOutsideOfTheNetworksAreRefused) {

@@ -50,6 +50,11 @@ inline constexpr std::size_t kExecutorValues = 200'000;
 /// `ExecutorsTest.AtTheLimitOfAddressesOneMoreIsRefused`.
 inline constexpr std::size_t kExecutorNodes = 256;
 
+/// Bytes of a piece of a log. Some executors send a whole log in one piece.
+/// Reached: the reader gets the error. Figure: none: the reader gets it. Test:
+/// `ExecutorsTest.ALogThatIsTooLongIsRefused`.
+inline constexpr std::size_t kExecutorLogBytes = std::size_t{4} * 1024 * 1024;
+
 /// Callbacks whose answers wait until the ends in them are stored.
 /// Reached: a further callback is answered before its ends are stored, so a crash in this moment carries out its runs again. Figure: none:
 /// it needs as many executors that report at once. Test: `ExecutorsTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.

@@ -169,6 +169,7 @@ void Executors::Impl::post(const Group& group, const std::string& address, std::
     if (node != group.nodes.end() && node->second.dialect == Dialect::Orth)
       request.headers.push_back({"Orth-ACCESS-TOKEN", group.settings.token});
   }
+  if (path == "/log") request.answer_bytes = limits::kExecutorLogBytes;
   // A request on a used connection may be sent twice.
   request.fresh_connection = path == "/run" || path == "/trigger";
   auto if_here = [weak = std::weak_ptr<Impl*>(self), done](Result<http::ClientAnswer> answer) {

@@ -29,6 +29,7 @@ void Executors::Impl::tick() {
   if (now >= next_job_probe) probe_jobs(now);
   if (now >= next_node_probe) probe_nodes(now);
   forget_nodes(now);
+  continue_reads();
   find_room();
 }
 

@@ -35,6 +35,16 @@ void Workers::Impl::read_log(const Arguments& arguments, Reply reply) {
   const std::int64_t run = arguments.integer("run", 0);
   const std::int64_t from = arguments.integer("from", 0);
   if (run < 1 || from < 0) return reply.fail({StatusCode::InvalidArgument, "run is at least 1, and from at least 0"});
+  if (!options.log_elsewhere) return read_log_of_worker(run, from, arguments.flag("wait"), arguments.text("worker"), std::move(reply));
+  jobs.find_run(run, [weak = std::weak_ptr<Impl*>(self), run, from, wait = arguments.flag("wait"), of = arguments.text("worker"),
+                      reply](const Result<JobRun>& found) {
+    const auto parts = weak.lock();
+    if (parts == nullptr || (found && (*parts)->options.log_elsewhere(*found, from, wait, of, reply))) return;
+    (*parts)->read_log_of_worker(run, from, wait, of, reply);
+  });
+}
+
+void Workers::Impl::read_log_of_worker(std::int64_t run, std::int64_t from, bool wait, std::string of, Reply reply) {
   if (const auto job = remote.job_of(run); job != nullptr && !job->handler.starts_with(kCommands))
     return reply.fail({StatusCode::NotFound,
                        "the run " + std::to_string(run) + " has no log: its handler " + job->handler + " is not a command of a worker"});
@@ -49,8 +59,8 @@ void Workers::Impl::read_log(const Arguments& arguments, Reply reply) {
   readers.emplace(request, LogReader{.reply = std::move(reply),
                                      .run = run,
                                      .from = from,
-                                     .waits = arguments.flag("wait"),
-                                     .of = arguments.text("worker"),
+                                     .waits = wait,
+                                     .of = std::move(of),
                                      .until = runtime.scheduler().now() + options.log_wait});
   choose_workers(request);
 }

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "jobs/workers/limits.h"
+#include "rondo/admin/command.h"
 #include "rondo/base/time.h"
+#include "rondo/jobs/job_run.h"
 
 namespace rondo::jobs {
 
@@ -25,6 +29,9 @@ struct WorkersOptions {
   Duration stored_wait = limits::kStoredWait;
   /// The time in which a worker answers a check of parameters.
   Duration check_wait = limits::kWorkerCheckWait;
+  /// Answers job-log for runs that are elsewhere, with the arguments of the command. False: the run is at a worker, or at none. Empty: none
+  /// is elsewhere.
+  std::function<bool(const JobRun& run, std::int64_t from, bool wait, const std::string& place, const Reply& reply)> log_elsewhere = {};
   /// A reader that waits for a run without a worker hears after this time for what the run waits, and asks again.
   Duration log_held{1s};
 };

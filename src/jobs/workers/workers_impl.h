@@ -230,6 +230,7 @@ struct Workers::Impl {
 
   // --- logs (logs.cc)
   void read_log(const Arguments& arguments, Reply reply);
+  void read_log_of_worker(std::int64_t run, std::int64_t from, bool wait, std::string of, Reply reply);
   /// Chooses the workers that may have what a reader lacks, and asks the first of them.
   void choose_workers(std::int64_t request);
   /// Asks the store for the run of a reader.

@@ -1,0 +1,121 @@
+// executors_impl.h: the log of a run is kept by its executor, which counts lines. A reader counts bytes (the command job-log), so the lines
+// before its place are asked for again. Executors do not say when a log ends: it has ended when the run has.
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "commands/answers.h"
+#include "jobs/executors/executors_impl.h"
+#include "jobs/workers/limits.h"
+
+namespace rondo::jobs::executors {
+
+namespace json = boost::json;
+
+namespace {
+
+/// npm's xxl-job counts lines from 0. Its addresses end so.
+constexpr std::string_view kCountsFromZero = "/job";
+
+std::vector<std::string> addresses_in(std::string_view text) {
+  std::vector<std::string> all;
+  while (!text.empty()) {
+    const std::string_view address = text.substr(0, text.find(','));
+    all.emplace_back(address);
+    text.remove_prefix(std::min(address.size() + 1, text.size()));
+  }
+  return all;
+}
+
+}  // namespace
+
+bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) {
+  if (!run.worker.starts_with("http")) return false;
+  if (readers >= limits::kLogReaders) {
+    Reply{reply}.fail({StatusCode::ResourceExhausted, std::to_string(readers) + " readers of logs wait for executors"});
+    return true;
+  }
+  auto read = std::make_shared<LogRead>(LogRead{.reply = reply,
+                                                .run = run,
+                                                .shard = 0,
+                                                .group = {},
+                                                .wait = wait,
+                                                .from = static_cast<std::size_t>(from),
+                                                .until = runtime.scheduler().now() + limits::kLogWait});
+  const std::vector<std::string> addresses = addresses_in(run.worker);
+  const auto known = std::ranges::find(addresses, address);
+  read->shard = known == addresses.end() ? 0 : static_cast<std::size_t>(known - addresses.begin());
+  ++readers;
+  jobs.find(run.job, [weak = std::weak_ptr<Impl*>(self), read](const Result<StoredJob>& job) {
+    const auto parts = weak.lock();
+    if (parts == nullptr) return;
+    for (const auto& [name, group] : (*parts)->groups) {
+      if (job && job->job.handler.starts_with(handlers_of(name))) read->group = name;
+    }
+    if (read->group.empty()) return (*parts)->end_read(*read, {StatusCode::NotFound, "the job of the run has no executors any more"});
+    (*parts)->fetch(read);
+  });
+  return true;
+}
+
+void Executors::Impl::end_read(LogRead& read, const Status& why) {
+  --readers;
+  read.reply.fail(why);
+}
+
+void Executors::Impl::fetch(const std::shared_ptr<LogRead>& read) {
+  const std::string address = addresses_in(read->run.worker)[read->shard];
+  const std::int64_t first = address.ends_with(kCountsFromZero) ? 0 : 1;
+  const std::uint32_t attempt = is_final(read->run.state) && read->run.attempt > 0 ? read->run.attempt - 1 : read->run.attempt;
+  const std::int64_t log_id = log_id_of(read->run.id, attempt, read->shard);
+  post(groups.find(read->group)->second, address, "/log", log_body(log_id, read->run.due.nanoseconds() / 1'000'000, first + read->line),
+       [this, read, address](const Result<http::ClientAnswer>& answer) {
+         if (!answer) return end_read(*read, answer.error());
+         const auto piece = parse_log(answer->status, answer->body);
+         if (!piece) return end_read(*read, piece.error().with_context(address));
+         take_log(read, *piece, address);
+       });
+}
+
+void Executors::Impl::take_log(const std::shared_ptr<LogRead>& read, const LogPiece& piece, const std::string& address) {
+  const std::size_t end = read->begin + piece.text.size();
+  if (end > read->from) return answer_log(*read, address, std::string_view{piece.text}.substr(read->from - read->begin));
+  const auto lines = static_cast<std::int64_t>(std::ranges::count(piece.text, '\n'));
+  if (lines > 0) {  // All of it is before the place of the reader.
+    read->begin = end;
+    read->line += lines;
+    return fetch(read);
+  }
+  if (!is_final(read->run.state) && read->wait && runtime.scheduler().now() < read->until) {
+    waiting_reads.push_back(read);
+    return;
+  }
+  answer_log(*read, address, {});
+}
+
+void Executors::Impl::answer_log(LogRead& read, const std::string& address, std::string_view text) {
+  const std::string data{text.substr(0, limits::kLogPiece)};
+  const std::vector<std::string> addresses = addresses_in(read.run.worker);
+  const bool is_over = data.empty() && is_final(read.run.state);
+  --readers;
+  if (is_over && read.shard + 1 < addresses.size()) {
+    return read.reply.finish({{"worker", addresses[read.shard + 1]}, {"from", 0}, {"next", 0}, {"ended", false}, {"data", ""}});
+  }
+  read.reply.finish(
+      {{"worker", address}, {"from", read.from}, {"next", read.from + data.size()}, {"ended", is_over}, {"data", commands::text(data)}});
+}
+
+void Executors::Impl::continue_reads() {
+  for (const std::shared_ptr<LogRead>& read : std::exchange(waiting_reads, {})) {
+    jobs.find_run(read->run.id, [weak = std::weak_ptr<Impl*>(self), read](const Result<JobRun>& run) {
+      const auto parts = weak.lock();
+      if (parts == nullptr) return;
+      if (!run) return (*parts)->end_read(*read, run.error());
+      // A further attempt may be at another executor: the reader asks for it from the beginning.
+      if (run->worker == read->run.worker && run->attempt == read->run.attempt) read->run = *run;
+      if (is_final(run->state)) read->run.state = run->state;
+      (*parts)->fetch(read);
+    });
+  }
+}
+
+}  // namespace rondo::jobs::executors
