@@ -5,7 +5,7 @@
 
 #include "commands/answers.h"
 #include "jobs/executors/executors_impl.h"
-#include "jobs/workers/limits.h"
+#include "jobs/log_limits.h"
 
 namespace rondo::jobs::executors {
 

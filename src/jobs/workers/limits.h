@@ -39,30 +39,10 @@ inline constexpr std::size_t kWorkerChecks = 8;
 /// `WorkerChecks.AWorkerThatDoesNotAnswerLeavesTheJobUnchecked`.
 inline constexpr Duration kWorkerCheckWait = 2s;
 
-/// Readers of logs that wait for an answer of a worker.
-/// Reached: `job-log` returns ResourceExhausted. Figure: none: the caller gets the error. Test:
-/// `WorkersTest.AtTheLimitOfReadersOneMoreIsRefused`.
-inline constexpr std::size_t kLogReaders = 32;
-
-/// Those of one user, except root and the user of the program: the others keep places.
-/// Reached: `job-log` returns ResourceExhausted. Figure: none: the caller gets the error. Test:
-/// `ReadersOfAnotherUserOnLinux.LeavePlacesForTheOthers`.
-inline constexpr std::size_t kLogReadersOfUser = 16;
-
-/// The longest time for which a reader of a log waits for a worker.
-/// Reached: `job-log` returns DeadlineExceeded. Figure: none: the caller gets the error. Test:
-/// `QuickWorkers.AWorkerThatDoesNotAnswerAReaderIsGivenUp`.
-inline constexpr Duration kLogWait = 20s;
-
 /// The longest time for which the answer of `worker-report` waits until the ends in the report are stored. A worker sends its next report
 /// after the answer, and `rondo worker` waits for it for 30 s.
 /// Reached: the answer lists the runs as `unstored`, and the worker reports their ends again. Figure: none: the health of the jobs says why
 /// nothing is stored. Test: `QuickReports.AReportIsAnsweredWhileTheStoreHangs`.
 inline constexpr Duration kStoredWait = 5s;
-
-/// Bytes of a log in one answer.
-/// Reached: the rest follows in the next answer. Figure: none: the reader gets all bytes. Test:
-/// `WorkersTest.TheLogOfARunComesFromItsWorker`.
-inline constexpr std::size_t kLogPiece = 16'384;
 
 }  // namespace rondo::limits

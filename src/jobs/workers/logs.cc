@@ -5,6 +5,7 @@
 
 #include "commands/answers.h"
 #include "jobs/jobs_view.h"
+#include "jobs/log_limits.h"
 #include "jobs/workers/limits.h"
 #include "jobs/workers/workers_impl.h"
 #include "rondo/calendar/rfc3339.h"

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "jobs/log_limits.h"
 #include "jobs/workers/limits.h"
 #include "rondo/admin/command.h"
 #include "rondo/base/time.h"
