@@ -13,6 +13,7 @@ namespace rondo::jobs {
 namespace json = boost::json;
 
 void Workers::Impl::check(const std::string& command, const Job& job, std::function<void(const Status& checked)> done) {
+  if (job.route == Route::ShardingBroadcast) return done({StatusCode::InvalidArgument, kNoShards});
   Status why{StatusCode::Unavailable, "no worker offers command " + command};
   for (auto& [name, worker] : workers) {
     if (!worker.orders || !worker.offers.contains(command)) continue;

@@ -56,7 +56,7 @@ void Workers::Impl::publish(const std::string& command) {
   const std::string handler = "command/" + command;
   remote.handle(handler,
                 {.basic = {.begin = [this, command](const AsyncRun& run) { begin(command, run); },
-                           .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command); },
+                           .has_room = [this, command](std::int64_t run) { return is_claimed(run) || has_room(command, run); },
                            .check = [this, command](const Job& job,
                                                     std::function<void(const Status&)> done) { check(command, job, std::move(done)); }},
                  .has_begun = [this](std::int64_t run) { return is_claimed(run); },
@@ -70,9 +70,20 @@ bool Workers::Impl::is_claimed(std::int64_t run) const {
   return found != runs.end() && was_given(run, found->second.worker) && !is_other_run(run, found->second.key);
 }
 
-bool Workers::Impl::has_room(const std::string& command) const {
+bool Workers::Impl::has_room(const std::string& command, std::int64_t run) const {
   const Instant now = runtime.scheduler().now();
-  return std::ranges::any_of(workers, [&](const auto& entry) { return can_take(runs, entry.second, command, now, options.silent); });
+  const std::shared_ptr<const Job> job = remote.job_of(run);
+  const bool needs_idle = job != nullptr && job->route == Route::Busyover;
+  return std::ranges::any_of(workers, [&](const auto& entry) {
+    return can_take(runs, entry.second, command, now, options.silent) && (!needs_idle || is_idle(entry.second, *remote.find(run)));
+  });
+}
+
+bool Workers::Impl::is_idle(const WorkerEntry& worker, const JobRun& run) const {
+  return std::ranges::none_of(worker.runs, [&](std::int64_t id) {
+    const JobRun* const other = remote.find(id);
+    return other != nullptr && other->job_id == run.job_id && id != run.id && !runs.at(id).has_ended;
+  });
 }
 
 std::string Workers::Impl::held(std::int64_t run) const {
@@ -101,16 +112,35 @@ void Workers::Impl::begin(const std::string& command, const AsyncRun& run) {
     if (!is_old) send_stop(placed.worker, run.run(), is_other ? kOtherRun : is_given ? "the run is of another handler" : kNotGiven);
     remove(run.run());
   }
+  if (run.job().route == Route::ShardingBroadcast) return run.end({StatusCode::InvalidArgument, kNoShards});
+  const auto best = run.job().route == Route::Default ? least_used(command) : routed(command, run);
+  // It was claimed by a worker that cannot have it; or Route::Busyover finds no idle one.
+  if (best == workers.end()) return run.put_back();
+  give(best->first, best->second, command, run);
+}
+
+Workers::Impl::Entries::iterator Workers::Impl::least_used(const std::string& command) {
   const Instant now = runtime.scheduler().now();
-  std::map<std::string, WorkerEntry, std::less<>>::iterator best = workers.end();
+  auto best = workers.end();
   for (auto at = workers.begin(); at != workers.end(); ++at) {
     if (!can_take(runs, at->second, command, now, options.silent)) continue;
-    // The one with the smallest share of its places in use.
     const auto share = [&](const WorkerEntry& worker, const WorkerEntry& other) { return places_in_use(runs, worker) * other.places; };
     if (best == workers.end() || share(at->second, best->second) < share(best->second, at->second)) best = at;
   }
-  if (best == workers.end()) return run.put_back();  // It was claimed by a worker that cannot have it.
-  give(best->first, best->second, command, run);
+  return best;
+}
+
+Workers::Impl::Entries::iterator Workers::Impl::routed(const std::string& command, const AsyncRun& run) {
+  const Instant now = runtime.scheduler().now();
+  const JobRun* const row = remote.find(run.run());
+  std::vector<Candidate> candidates;
+  for (const auto& [name, worker] : workers) {
+    if (!worker.orders || !worker.offers.contains(command)) continue;
+    candidates.push_back(
+        {.name = name, .is_healthy = can_take(runs, worker, command, now, options.silent), .is_idle = is_idle(worker, *row)});
+  }
+  const auto chosen = router.choose(run.job().route, row->job_id, candidates, now);
+  return chosen ? workers.find(candidates[*chosen].name) : workers.end();
 }
 
 void Workers::Impl::give(const std::string& name, WorkerEntry& worker, const std::string& command, const AsyncRun& run) {

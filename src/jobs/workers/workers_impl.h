@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "jobs/remote_runs.h"
+#include "jobs/routing.h"
 #include "jobs/workers/options.h"
 #include "rondo/admin/command.h"
 #include "rondo/jobs/jobs.h"
@@ -24,6 +25,9 @@ namespace rondo::jobs {
 inline constexpr const char* kNotGiven = "the run was not given to this worker";
 inline constexpr const char* kOtherRun = "the run of this number is another one here, because the database was replaced";
 inline constexpr const char* kNotUnderWay = "there is no run of this number under way here";
+
+/// Why a worker gets no sharding broadcast.
+inline constexpr const char* kNoShards = "route: the commands of workers have no shards; only the handlers of executors have";
 
 /// Identifies a run beyond the database, in which another run may get its number when the database is replaced by a new one or by a backup:
 /// 16 hexadecimal digits.
@@ -161,7 +165,14 @@ struct Workers::Impl {
 
   // --- runs (placing.cc)
   void publish(const std::string& command);
-  bool has_room(const std::string& command) const;
+  bool has_room(const std::string& command, std::int64_t run) const;
+  /// True if the worker has no other run of the job.
+  bool is_idle(const WorkerEntry& worker, const JobRun& run) const;
+  using Entries = std::map<std::string, WorkerEntry, std::less<>>;
+  /// The worker that can take a run, with the smallest share of its places in use.
+  Entries::iterator least_used(const std::string& command);
+  /// The one that Job::route chooses.
+  Entries::iterator routed(const std::string& command, const AsyncRun& run);
   /// True if a worker that says 'key' of a run has another run than the one of this number that has no stored end.
   bool is_other_run(std::int64_t run, std::string_view key) const;
   /// True if the worker that was given the run before a restart has it: begin() links it.
@@ -260,12 +271,13 @@ struct Workers::Impl {
   Jobs& jobs;
   RemoteRuns remote{jobs};
   const WorkersOptions options;
-  std::map<std::string, WorkerEntry, std::less<>> workers;  // By name; those that are away only while they have runs.
+  Entries workers;  // By name; those that are away only while they have runs.
   std::map<std::int64_t, PlacedRun> runs;
   std::map<std::int64_t, LogReader> readers;
   std::map<std::int64_t, WorkerCheck> checks;  // By number of the request.
   std::int64_t last_request = 0;               // Of readers and checks.
   std::int64_t last_report = 0;
+  Router router{0};
   WorkersStats stats;
   const Instant settled;  // From then on workers that had runs of an earlier process have come back.
   bool is_settled = false;
