@@ -95,9 +95,14 @@ class HttpExecutors final : public ExecutorService {
   Status health() const override { return executors_.health(); }
   void add_stats(json::object& stats) const override {
     const jobs::executors::ExecutorStats& figures = executors_.stats();
-    stats["executors"] = json::object{{"dispatched", figures.dispatched}, {"refused", figures.refused}, {"unsent", figures.unsent},
-                                      {"callbacks", figures.callbacks},   {"late", figures.late},       {"lost", figures.lost},
-                                      {"linked", figures.linked}};
+    stats["executors"] = json::object{{"dispatched", figures.dispatched},
+                                      {"refused", figures.refused},
+                                      {"unsent", figures.unsent},
+                                      {"callbacks", figures.callbacks},
+                                      {"late", figures.late},
+                                      {"lost", figures.lost},
+                                      {"linked", figures.linked},
+                                      {"refused_calls", figures.refused_calls}};
   }
 
  private:
@@ -119,6 +124,7 @@ Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& confi
   auto networks = networks_of(config.executors.networks);
   if (!networks) return failure(networks.error());
   settings.networks = *networks;
+  settings.on_refused = [&log](const std::string& what) { log.warn("executors", {{"why", what}}); };
   auto service = std::make_unique<HttpExecutors>(runtime, jobs, std::move(settings));
   if (Status refused = service->listen(runtime, config.http, *std::move(networks)); !refused.ok())
     return failure(refused.with_context("http"));

@@ -5,11 +5,14 @@
 #include <optional>
 #include <utility>
 
+#include "rondo/base/text.h"
+
 namespace rondo::jobs::executors {
 
 namespace {
 
 constexpr std::int64_t kFailure = 500;
+constexpr std::size_t kPathShown = 100;
 
 /// Takes a time that depends on the length of 'given' alone.
 bool is_secret(std::string_view secret, std::string_view given) noexcept {
@@ -75,7 +78,12 @@ void Door::handle(http::Request request, http::Answer answer, http::HttpGate& ga
   const bool registers = call == "registry";
   const bool leaves = call == "registryRemove";
   if (!registers && !leaves && call != "callback") return answer.send(http::text_response(404, "there is no such path"));
-  const auto refuse = [&answer](std::string_view why) { answer.send(answer_of(kFailure, why)); };
+  const auto refuse = [&](std::string_view why) {
+    answer.send(answer_of(kFailure, why));
+    const std::string what = "a call of " + request.peer + " to " + visible_text(request.path().substr(0, kPathShown)) + " was refused: ";
+    // Without room for it there are enough of them.
+    static_cast<void>(gate.post([home = &home_, what, why = std::string{why}] { home->refused(what + why); }));
+  };
   if (request.method != "POST") return refuse("invalid request, HttpMethod not support.");
   if (request.body.empty()) return refuse("invalid request, requestBody empty.");
   Dialect dialect = Dialect::Classic;
@@ -97,7 +105,7 @@ void Door::handle(http::Request request, http::Answer answer, http::HttpGate& ga
   }
   auto registration = parse_registration(request.body);
   if (!registration) return refuse(registration.error().message());
-  if (!groups.contains(registration->group)) return refuse("The access token is wrong.");
+  if (!groups.contains(registration->group)) return refuse("The access token is wrong.");  // Or there is no such group.
   gate.forward(std::move(answer),
                [home = &home_, answer_with, registered = Registered{*std::move(registration), dialect, leaves}](
                    http::Answer at_home) mutable { home->registered(std::move(registered), answer_with(std::move(at_home))); });

@@ -52,6 +52,8 @@ class Door {
   struct Home {
     std::function<void(Registered registered, DoorAnswer answer)> registered;
     std::function<void(CalledBack results, DoorAnswer answer)> called_back;
+    /// A call that was refused, for people: who called, and why it was refused. Some are not told if there are too many.
+    std::function<void(std::string what)> refused;
   };
 
   Door(std::vector<ExecutorGroup> groups, Home home) : groups_(std::move(groups)), home_(std::move(home)) {}

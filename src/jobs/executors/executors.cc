@@ -38,7 +38,8 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
   door = std::make_shared<Door>(
       settings.groups,
       Door::Home{.registered = [this](Registered of, const DoorAnswer& answer) { registered(std::move(of), answer); },
-                 .called_back = [this](const CalledBack& results, const DoorAnswer& answer) { called_back(results, answer); }});
+                 .called_back = [this](const CalledBack& results, const DoorAnswer& answer) { called_back(results, answer); },
+                 .refused = [this](const std::string& what) { call_refused(what); }});
   runtime.scheduler().add(timer);
   runtime.scheduler().add(refused_timer);
   timer.arm_every(kTick, runtime.scheduler().now() + kTick);

@@ -33,6 +33,8 @@ namespace rondo::jobs::executors {
 
 struct ExecutorSettings {
   std::vector<ExecutorGroup> groups;
+  /// Called about calls that were refused, at most once in ten seconds; for a log. Empty: none.
+  std::function<void(const std::string& what)> on_refused = {};
   std::vector<Prefix> networks;  // Where executors may be.
   Duration beat{90s};            // An executor that has not registered for this time gets no run.
   Duration call{10s};            // For the answer to an order.
@@ -50,13 +52,14 @@ struct ExecutorSettings {
 
 /// Since the start.
 struct ExecutorStats {
-  std::uint64_t dispatched = 0;  // Orders that executors accepted.
-  std::uint64_t refused = 0;     // Orders that executors refused.
-  std::uint64_t unsent = 0;      // Orders that were not sent, because there was no connection.
-  std::uint64_t callbacks = 0;   // Results that ended a run or a part of it.
-  std::uint64_t late = 0;        // Results of runs that have ended, are not at this executor, or are unknown.
-  std::uint64_t lost = 0;        // Runs that ended without a result.
-  std::uint64_t linked = 0;      // Runs that executors had before the start.
+  std::uint64_t dispatched = 0;     // Orders that executors accepted.
+  std::uint64_t refused = 0;        // Orders that executors refused.
+  std::uint64_t unsent = 0;         // Orders that were not sent, because there was no connection.
+  std::uint64_t callbacks = 0;      // Results that ended a run or a part of it.
+  std::uint64_t late = 0;           // Results of runs that have ended, are not at this executor, or are unknown.
+  std::uint64_t lost = 0;           // Runs that ended without a result.
+  std::uint64_t refused_calls = 0;  // Calls of executors with a wrong token, or malformed.
+  std::uint64_t linked = 0;         // Runs that executors had before the start.
 };
 
 class Executors {

@@ -120,6 +120,8 @@ struct Executors::Impl {
 
   // --- nodes (nodes.cc)
   void registered(Registered registered, const DoorAnswer& answer);
+  /// A call of an executor was refused.
+  void call_refused(const std::string& what);
   Status may_register(const Group& group, const Registration& what) const;
   /// Null: there is none.
   Node* node(const std::string& group, const std::string& address);
@@ -234,6 +236,9 @@ struct Executors::Impl {
   std::map<std::string, std::size_t> in_flight;  // By address.
   std::uint64_t last_order = 0;
   std::size_t readers = 0;
+  std::string last_refusal;
+  std::optional<Instant> last_refused;
+  std::optional<Instant> told_refusal;
   std::vector<std::shared_ptr<LogRead>> waiting_reads;
   Instant next_job_probe;
   Instant next_node_probe;

@@ -311,6 +311,8 @@ TEST_F(ExecutorsTest, ATokenSpeaksForItsGroupOnly) {
             wrong);
   EXPECT_EQ(jobs->stats().pending, 1U);
   EXPECT_EQ(executors->stats().callbacks, 0U);
+  ASSERT_TRUE(becomes([&] { return executors->stats().refused_calls == 5; }));
+  EXPECT_THAT(executors->health().message(), HasSubstr("to /api/registry was refused: The access token is wrong."));
 }
 
 TEST_F(ExecutorsTest, ARefusedOrderFailsTheAttemptWithTheExecutorsWords) {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int64_t kDone = 200;
 constexpr std::int64_t kFailure = 500;
+constexpr Duration kBetweenRefusals = 10s;
 
 std::string_view name_of(Dialect dialect) {
   return dialect == Dialect::Orth ? "orth" : dialect == Dialect::Later ? "xxl-job 3.5" : "xxl-job";
@@ -43,10 +44,23 @@ void Executors::Impl::registered(Registered registered, const DoorAnswer& answer
     if (const auto known = group.nodes.find(address); known != group.nodes.end()) known->second.has_left = true;
     return answer(kDone, {});
   }
-  if (const Status refused = may_register(group, registered.what); !refused.ok()) return answer(kFailure, refused.message());
+  if (const Status refused = may_register(group, registered.what); !refused.ok()) {
+    call_refused("the registration for group '" + group.settings.name + "' was refused: " + std::string{refused.message()});
+    return answer(kFailure, refused.message());
+  }
   group.nodes[address].dialect = registered.dialect;
   answer(kDone, {});
   is_well(group.settings.name, address);
+}
+
+void Executors::Impl::call_refused(const std::string& what) {
+  const Instant now = runtime.scheduler().now();
+  ++stats.refused_calls;
+  last_refusal = what;
+  last_refused = now;
+  if (!settings.on_refused || (told_refusal && now - *told_refusal < kBetweenRefusals)) return;
+  told_refusal = now;
+  settings.on_refused(what);
 }
 
 Node* Executors::Impl::node(const std::string& group, const std::string& address) {
@@ -140,6 +154,7 @@ Status Executors::Impl::health() const {
       if (!node.trouble.empty()) named.add("executor " + address + " of group '" + name + "': " + node.trouble);
     }
   }
+  if (last_refused && runtime.scheduler().now() - *last_refused < settings.beat) named.add(last_refusal);
   if (named.count() == 0) return {};
   return {StatusCode::Unavailable, named.text("more executor has trouble", "more executors have trouble")};
 }
