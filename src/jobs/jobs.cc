@@ -308,6 +308,12 @@ void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>>
       "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
       impl_->core.done_for_store(std::move(done)));
 }
+void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
+  impl_->core.called("failures", since.nanoseconds(), before, std::uint64_t{max});
+  impl_->core.store.submit<std::vector<JobRun>>(
+      "failures", [since, before, max](JobStore& store, Planner&) { return store.failures(since, before, max); },
+      impl_->core.done_for_store(std::move(done)));
+}
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
   impl_->core.called("runs", job, before, std::uint64_t{max});
   impl_->core.store.submit<std::vector<JobRun>>(
@@ -358,6 +364,9 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "list") return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { list(after, max, {}); });
   if (verb == "runs")
     return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
+  if (verb == "failures")
+    return call.with<std::int64_t, Run, std::size_t>(
+        [this](std::int64_t since, Run before, std::size_t max) { failures(WallTime::from_nanoseconds(since), before, max, {}); });
   if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
   if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(impl_->facts.has_succeeded(job)); });
   if (verb == "handle async")

@@ -211,6 +211,9 @@ class AllDue final : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");
   }
+  Result<std::vector<JobRun>> failures(WallTime, std::int64_t, std::size_t) override {
+    return failure(StatusCode::Unavailable, "not used");
+  }
   Result<std::optional<JobRun>> last_ended(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
   Result<std::vector<WallTime>> instants(std::int64_t, WallTime, WallTime, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");

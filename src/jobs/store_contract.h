@@ -465,6 +465,34 @@ TEST_P(JobStoreContract, OfTheRunsThatHaveBegunTheLastToEndIsFound) {
   EXPECT_FALSE(store->last_ended("none").value().has_value());
 }
 
+TEST_P(JobStoreContract, TheRunsOfAllJobsThatFailedAreFoundByTheirEnd) {
+  const StoredJob a = started("a", at(0));
+  const StoredJob b = started("b", at(0));
+  const auto end = [this](const JobRun& run, RunState state, WallTime ended) {
+    ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = run.id, .state = state, .begun = at(1), .ended = ended}}).ok());
+  };
+  const JobRun early = planned(a, at(1), at(2));
+  const JobRun failed = planned(a, at(2), at(3));
+  const JobRun late = planned(b, at(3), at(4));
+  const JobRun good = planned(b, at(4), at(5));
+  planned(a, at(5), at(6));
+  end(early, RunState::Failed, at(10));
+  end(failed, RunState::Failed, at(20));
+  end(late, RunState::TimedOut, at(30));
+  end(good, RunState::Succeeded, at(30));
+  const auto ids = [this](WallTime since, std::int64_t before, std::size_t max) {
+    std::vector<std::int64_t> found;
+    const auto runs = store->failures(since, before, max);
+    for (const JobRun& run : *runs) found.push_back(run.id);
+    return found;
+  };
+  reopen();
+  EXPECT_EQ(ids(at(20), INT64_MAX, 10), (std::vector{late.id, failed.id}));
+  EXPECT_EQ(ids(at(0), INT64_MAX, 2), (std::vector{late.id, failed.id}));
+  EXPECT_EQ(ids(at(0), failed.id, 2), std::vector{early.id});
+  EXPECT_EQ(store->failures(at(0), INT64_MAX, 1)->front().job, "b");
+}
+
 /// By age it was removed, and after a crash the child was skipped without it.
 TEST_P(JobStoreContract, AnOldRunThatAnotherOneNamesAsParentIsKept) {
   const StoredJob parent = started("parent", at(0));

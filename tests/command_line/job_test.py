@@ -117,6 +117,20 @@ def check_runs(daemon, checker):
         expect(daemon, 0, "job", "remove", name, "--yes")
 
 
+def check_failures(daemon, checker):
+    """What failed, of all jobs; after a failure that a table refuses."""
+    before = len(checker.check("job-failures", expect(daemon, 0, "--json", "job", "failures"))["rows"])
+    expect(daemon, 0, "job", "add", "broken", "--handler", "absent", "--manual")
+    number = json.loads(expect(daemon, 0, "--json", "job", "trigger", "broken"))["run"]
+    wait_for(daemon, checker, "broken", lambda runs: runs[0]["state"] == "failed")
+    rows = checker.check("job-failures", expect(daemon, 0, "--json", "job", "failures", "--since", "1h"))["rows"]
+    assert (rows[0]["job"], rows[0]["run"]) == ("broken", number) and len(rows) == before + 1, rows
+    assert "no handler 'absent'" in expect(daemon, 0, "job", "failures")
+    assert expect(daemon, 0, "job", "failures", "--since", "2040-01-01T00:00:00Z") == ""
+    assert "since" in expect(daemon, 2, "job", "failures", "--since", "yesterday")
+    expect(daemon, 0, "job", "remove", "broken", "--yes")
+
+
 def check_family(daemon, checker):
     """A child runs after its parent; a file may have a child before its parent."""
     expect(daemon, 0, "job", "add", "top", "--handler", "log", "--manual")
@@ -500,6 +514,7 @@ def main(rondo, rondod, schemas):
     with Rondod(rondod, rondo, plane="none", jobs=True) as daemon:
         check_definitions(daemon, checker)
         check_runs(daemon, checker)
+        check_failures(daemon, checker)
         check_family(daemon, checker)
         check_worker(daemon, checker)
         check_backfill(daemon, checker)

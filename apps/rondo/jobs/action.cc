@@ -23,7 +23,9 @@
 #include "output/print.h"
 #include "output/render.h"
 #include "output/report.h"
+#include "rondo/base/clock.h"
 #include "rondo/base/text.h"
+#include "rondo/calendar/rfc3339.h"
 
 namespace rondo::cli {
 namespace {
@@ -345,6 +347,30 @@ int runs(const Caller& caller) {
   });
 }
 
+int failures(const Caller& caller) {
+  json::object arguments{{"max", caller.number("--count", 20)}};
+  const std::string* const given = caller.call.find("--since");
+  const std::string since = given == nullptr ? "24h" : *given;
+  const Result<std::int64_t> ago = milliseconds_of(since);
+  const WallTime begin = SystemClock{}.wall_now() + -(ago.value_or(0) * 1ms);
+  arguments["since"] = ago ? calendar::format_rfc3339(begin) : since;
+  if (caller.call.find("--before") != nullptr) arguments["before"] = caller.number("--before", 0);
+  return caller.answer("job-failures", arguments, [](const json::object& result) {
+    json::array rows;
+    for (const json::value& one : result.at("rows").as_array()) {
+      const json::object& run = one.as_object();
+      rows.push_back(json::object{{"run", run.at("run")},
+                                  {"job", run.at("job")},
+                                  {"state", run.at("state")},
+                                  {"attempt", run.at("attempt")},
+                                  {"ended", run.at("ended")},
+                                  {"note", note_of_run(run)}});
+    }
+    if (rows.empty()) print_error("(none)\n");
+    return render_result("job failures", json::object{{"rows", std::move(rows)}}, wants_color(STDOUT_FILENO));
+  });
+}
+
 Result<std::int64_t> number_of_run(const Caller& caller) {
   const std::string word = caller.call.word("RUN");
   std::int64_t run = 0;
@@ -414,7 +440,7 @@ int export_all(const Caller& caller) {
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
 int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
 
-constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 17> kVerbs{{{"add", add},
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 18> kVerbs{{{"add", add},
                                                                                       {"edit", edit},
                                                                                       {"remove", remove},
                                                                                       {"list", list},
@@ -425,6 +451,7 @@ constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 17> kV
                                                                                       {"backfill", backfill},
                                                                                       {"next", next},
                                                                                       {"runs", runs},
+                                                                                      {"failures", failures},
                                                                                       {"kill", kill},
                                                                                       {"log", show_log},
                                                                                       {"forecast", forecast},

@@ -51,6 +51,7 @@ void add_absent_job_commands(DaemonAdder& commands) {
   add("job-stop", {text("name"), text("note")});
   add("job-put", {text("definition"), flag("start"), flag("dry_run")});
   add("jobs-put", {text("definitions"), flag("dry_run")});
+  add("job-failures", {text("since"), integer("before"), integer("max")});
   add("job-runs", {text("name"), integer("before"), integer("max")});
   add("job-next", {text("name"), text("from"), integer("max")});
   add("job-backfill", {text("name"), text("from"), text("to"), integer("max"), flag("dry_run")});

@@ -402,6 +402,24 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
             });
 }
 
+void list_failures(Jobs& jobs, const Arguments& arguments, Reply reply) {
+  const std::int64_t max = arguments.integer("max", 20);
+  if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
+  const Result<WallTime> since = calendar::parse_rfc3339(arguments.text("since"));
+  if (!since) return reply.fail(since.error().with_context("since"));
+  reply.expect_rows();
+  jobs.failures(*since, arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
+                [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+                  if (!runs) return reply.fail(runs.error());
+                  for (const JobRun& run : *runs) {
+                    json::object row{{"job", text(run.job)}};
+                    for (const auto& member : object_of(run)) row.insert(member);
+                    reply.row(row);
+                  }
+                  reply.finish();
+                });
+}
+
 /// Why a run that has ended is not killed.
 Status ended_already(std::int64_t id, const Result<JobRun>& run) {
   if (!run && run.error().code() == StatusCode::NotFound) {
@@ -556,6 +574,13 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
                            {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"}},
              .effect = CommandEffect::Reads},
             list_runs);
+  adder.add({.name = "job-failures",
+             .help = "List the runs of all jobs that failed or timed out, the newest first",
+             .arguments = {{"since", ArgumentKind::Text, true, "The earliest end, as in RFC 3339"},
+                           {"before", ArgumentKind::Integer, false, "Only runs with a smaller number"},
+                           {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"}},
+             .effect = CommandEffect::Reads},
+            list_failures);
   adder.add({.name = "job-kill",
              .help = "Ask a running handler to stop, or end a run that has not begun",
              .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}}},

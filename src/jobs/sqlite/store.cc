@@ -78,8 +78,12 @@ constexpr std::array kMigrations{
     "  first INTEGER NOT NULL,"
     "  last INTEGER NOT NULL);",
     // For note_killed().
-    "ALTER TABLE runs ADD COLUMN killed INTEGER NOT NULL DEFAULT 0;"};
-static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0, "the indexes above have these numbers");
+    "ALTER TABLE runs ADD COLUMN killed INTEGER NOT NULL DEFAULT 0;",
+    // For failures(). Definitions may have Job::route and Job::overlap_scope, which a program that knows the step before refuses.
+    "CREATE INDEX runs_failed ON runs (id) WHERE state IN (2, 3);"};
+static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0 && static_cast<int>(RunState::Failed) == 2 &&
+                  static_cast<int>(RunState::TimedOut) == 3,
+              "the indexes above have these numbers");
 
 /// The note within its limit. The cut is never inside a character of valid UTF-8.
 std::string_view cut(std::string_view note) {
@@ -181,6 +185,9 @@ class SqliteJobStore final : public JobStore {
   }
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return runs_of(runs_.bind(job).bind(before), max);
+  }
+  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max) override {
+    return runs_of(failures_.bind(before).bind(since), max);
   }
   Result<std::optional<JobRun>> last_ended(std::string_view job) override {
     auto found = runs_of(last_ended_.bind(job), 1);
@@ -428,6 +435,9 @@ class SqliteJobStore final : public JobStore {
   Statement run_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.id = ?").c_str()};
   Statement runs_{*database_,
                   (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC").c_str()};
+  Statement failures_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
+                                   "WHERE runs.state IN (2, 3) AND runs.id < ? AND runs.ended >= ? ORDER BY runs.id DESC")
+                                      .c_str()};
   Statement last_ended_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
                                      "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
                                      "ORDER BY runs.ended DESC, runs.id DESC")

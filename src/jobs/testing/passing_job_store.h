@@ -39,6 +39,9 @@ class PassingJobStore : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return store_.runs(job, before, max);
   }
+  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max) override {
+    return store_.failures(since, before, max);
+  }
   Result<std::optional<JobRun>> last_ended(std::string_view job) override { return store_.last_ended(job); }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     return store_.instants(job_id, from, to, max);
