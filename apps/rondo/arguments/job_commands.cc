@@ -221,7 +221,7 @@ std::vector<Command> runs_commands() {
        .help = "List the runs of all jobs that failed or timed out, the newest first",
        .options = {{.name = "--since",
                     .value = "TIME",
-                    .help = "Those that ended at this instant, as in RFC 3339, or this time ago, such as 12h, and later",
+                    .help = "Runs that ended at this instant or later: an instant as in RFC 3339, or a time ago, such as 12h",
                     .fallback = "24h"},
                    {.name = "--count", .value = "N", .help = "At most N", .word = Word::Number, .low = 1, .high = 200, .fallback = "20"},
                    {.name = "--before", .value = "RUN", .help = "Only runs with a smaller number", .word = Word::Number, .low = 1}},

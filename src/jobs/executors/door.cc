@@ -12,7 +12,6 @@ namespace rondo::jobs::executors {
 namespace {
 
 constexpr std::int64_t kFailure = 500;
-constexpr std::size_t kPathShown = 100;
 
 /// Takes a time that depends on the length of 'given' alone.
 bool is_secret(std::string_view secret, std::string_view given) noexcept {
@@ -80,7 +79,8 @@ void Door::handle(http::Request request, http::Answer answer, http::HttpGate& ga
   if (!registers && !leaves && call != "callback") return answer.send(http::text_response(404, "there is no such path"));
   const auto refuse = [&](std::string_view why) {
     answer.send(answer_of(kFailure, why));
-    const std::string what = "a call of " + request.peer + " to " + visible_text(request.path().substr(0, kPathShown)) + " was refused: ";
+    const std::string what =
+        "a call of " + request.peer + " to " + visible_text(request.path().substr(0, limits::kExecutorAddress)) + " was refused: ";
     // Without room for it there are enough of them.
     static_cast<void>(gate.post([home = &home_, what, why = std::string{why}] { home->refused(what + why); }));
   };
