@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "calendar/zone_span.h"
 #include "rondo/base/assert.h"
 #include "rondo/calendar/cron.h"
 #include "rondo/calendar/zone.h"

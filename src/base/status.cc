@@ -26,20 +26,29 @@ std::string_view to_string(StatusCode code) noexcept {
   return "unknown";
 }
 
-Status::Status(StatusCode code, std::string message, int origin_errno) {
-  if (code != StatusCode::Ok) error_.reset(new Error{code, origin_errno, std::move(message)});
-}
+struct Status::Error {
+  StatusCode code;
+  int origin_errno;
+  std::string message;
+};
+
+Status::Status(StatusCode code, std::string message, int origin_errno)
+    : error_(code == StatusCode::Ok ? nullptr : new Error{code, origin_errno, std::move(message)}) {}
 
 Status::Status(const Status& other) : error_(copy(other)) {}
 
 Status& Status::operator=(const Status& other) {
-  if (this != &other) error_.reset(copy(other));
+  if (this != &other) *this = Status{other};
   return *this;
 }
 
+StatusCode Status::code() const noexcept { return error_ != nullptr ? error_->code : StatusCode::Ok; }
+int Status::origin_errno() const noexcept { return error_ != nullptr ? error_->origin_errno : 0; }
+std::string_view Status::message() const noexcept { return error_ != nullptr ? std::string_view{error_->message} : std::string_view{}; }
+
 Status Status::out_of_memory() noexcept {
   Status status;
-  status.error_.reset(no_memory());
+  status.error_ = no_memory();
   return status;
 }
 
@@ -51,11 +60,11 @@ Status::Error* Status::no_memory() noexcept {
 }
 
 Status::Error* Status::copy(const Status& other) {
-  if (other.error_ == nullptr || other.error_.get() == no_memory()) return other.error_.get();
+  if (other.error_ == nullptr || other.error_ == no_memory()) return other.error_;
   return new Error(*other.error_);
 }
 
-void Status::Release::operator()(Error* error) const noexcept {
+void Status::release(Error* error) noexcept {
   if (error != no_memory()) delete error;
 }
 

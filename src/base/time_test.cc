@@ -51,7 +51,6 @@ TEST(Id, ZeroIsNoneAndOrderFollowsTheValue) {
   EXPECT_FALSE(Port{});
   EXPECT_TRUE(Port{3});
   EXPECT_LT(Port{3}, Port{4});
-  EXPECT_EQ(std::hash<Port>{}(Port{9}), std::hash<std::uint32_t>{}(9));
 }
 
 }  // namespace

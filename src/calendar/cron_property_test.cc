@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "calendar/zone_span.h"
 #include "rondo/base/random.h"
 #include "rondo/calendar/cron.h"
 #include "rondo/calendar/excluded_days.h"

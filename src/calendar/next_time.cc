@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "calendar/zone_span.h"
+
 namespace rondo::calendar {
 
 namespace {

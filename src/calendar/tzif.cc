@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "calendar/civil.h"
 #include "calendar/posix_rule.h"
-#include "calendar/zone_bounds.h"
+#include "calendar/zone_span.h"
 #include "rondo/calendar/limits.h"
 #include "rondo/calendar/zone.h"
 
@@ -132,26 +134,23 @@ Result<Zone> Zone::parse(std::string_view name, std::string_view bytes) {
   Content content;
   const std::string fault = read_content(bytes, content);
   if (!fault.empty()) return failure(StatusCode::InvalidArgument, "the zone file of '" + std::string{name} + "' " + fault);
-  Zone zone;
-  zone.name_ = name;
-  zone.spans_.push_back({kEarliest, kLatest, content.first_offset, 0, 0, 0});
+  std::vector<Span> spans{{kEarliest, kLatest, content.first_offset, 0, 0, 0}};
   for (const Change& change : content.changes) {
-    Span& last = zone.spans_.back();
+    Span& last = spans.back();
     if (change.at >= kLatest) break;
     if (change.at <= last.start) {
       last.offset = change.offset;  // If two changes have one instant, the later one holds.
       // It may restore what was before: then there is no change at all.
-      if (zone.spans_.size() > 1 && zone.spans_[zone.spans_.size() - 2].offset == change.offset) {
-        zone.spans_.pop_back();
-        zone.spans_.back().end = kLatest;
+      if (spans.size() > 1 && spans[spans.size() - 2].offset == change.offset) {
+        spans.pop_back();
+        spans.back().end = kLatest;
       }
     } else if (change.offset != last.offset) {
       last.end = change.at;
-      zone.spans_.push_back({change.at, kLatest, change.offset, 0, 0, 0});
+      spans.push_back({change.at, kLatest, change.offset, 0, 0, 0});
     }
   }
-  zone.finish();
-  return zone;
+  return Zone{name, std::move(spans)};
 }
 
 }  // namespace rondo::calendar

@@ -3,12 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <map>
 
 #include "base/unique_fd.h"
+#include "calendar/zone_span.h"
 #include "rondo/base/text.h"
 #include "rondo/calendar/limits.h"
 #include "rondo/calendar/zone.h"
@@ -96,11 +96,7 @@ std::vector<std::string> ZoneDirectory::refresh() {
     if (Files::mark_of(facts) == entry.mark) continue;
     Result<Files::Entry> again = files_->read(name);
     if (!again) continue;
-    const auto& before = entry.zone->spans();
-    const auto& after = again->zone->spans();
-    const bool same = std::equal(before.begin(), before.end(), after.begin(), after.end(), [](const Zone::Span& a, const Zone::Span& b) {
-      return a.start == b.start && a.end == b.end && a.offset == b.offset;
-    });
+    const bool same = has_same_offsets(*entry.zone, *again->zone);
     entry.mark = again->mark;
     if (same) continue;
     entry.zone = std::move(again->zone);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "calendar/posix_rule.h"
+#include "calendar/zone_span.h"
 #include "rondo/calendar/limits.h"
 #include "rondo/calendar/rfc3339.h"
 

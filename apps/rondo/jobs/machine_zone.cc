@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "calendar/zone_span.h"
 #include "rondo/base/text.h"
 #include "rondo/calendar/limits.h"
 #include "rondo/calendar/zone.h"
@@ -42,10 +43,6 @@ std::optional<calendar::Zone> zone_in(const files::path& path) {
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   Result<calendar::Zone> zone = calendar::Zone::parse(path.filename().string(), bytes);
   return zone ? std::optional{*std::move(zone)} : std::nullopt;
-}
-
-bool has_same_offsets(const calendar::Zone& a, const calendar::Zone& b) {
-  return std::ranges::equal(a.spans(), b.spans(), [](const auto& x, const auto& y) { return x.start == y.start && x.offset == y.offset; });
 }
 
 /// The names of the zones of the database: those that its table lists first, because other names are links to them.

@@ -3,7 +3,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <functional>
 
 namespace rondo {
 
@@ -24,8 +23,3 @@ class Id {
 };
 
 }  // namespace rondo
-
-template <class Tag, class Rep>
-struct std::hash<rondo::Id<Tag, Rep>> {
-  std::size_t operator()(rondo::Id<Tag, Rep> id) const noexcept { return std::hash<Rep>{}(id.value()); }
-};

@@ -2,9 +2,9 @@
 // own code use RONDO_ASSERT. An ok Status is one null pointer: returning or storing it costs nothing.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rondo {
 
@@ -36,16 +36,22 @@ class [[nodiscard]] Status {
   Status(StatusCode code, std::string message, int origin_errno = 0);
   Status(const Status& other);
   Status& operator=(const Status& other);
-  Status(Status&&) noexcept = default;
-  Status& operator=(Status&&) noexcept = default;
-  ~Status() = default;
+  Status(Status&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Status& operator=(Status&& other) noexcept {
+    Status moved{std::move(other)};
+    std::swap(error_, moved.error_);
+    return *this;
+  }
+  ~Status() {
+    if (error_ != nullptr) release(error_);
+  }
 
   bool ok() const noexcept { return error_ == nullptr; }
-  StatusCode code() const noexcept { return error_ ? error_->code : StatusCode::Ok; }
+  StatusCode code() const noexcept;
   /// The errno of the kernel call behind this error, or 0.
-  int origin_errno() const noexcept { return error_ ? error_->origin_errno : 0; }
+  int origin_errno() const noexcept;
   /// Empty when ok. Valid as long as this Status is neither changed nor destroyed.
-  std::string_view message() const noexcept { return error_ ? std::string_view{error_->message} : std::string_view{}; }
+  std::string_view message() const noexcept;
 
   /// The same error with "context: " before its message; ok stays ok. Callers use it to add what failed and where.
   Status with_context(std::string_view context) const;
@@ -57,17 +63,11 @@ class [[nodiscard]] Status {
   std::string to_string() const;
 
  private:
-  struct Error {
-    StatusCode code;
-    int origin_errno;
-    std::string message;
-  };
-  struct Release {
-    void operator()(Error* error) const noexcept;
-  };
+  struct Error;
   static Error* no_memory() noexcept;
   static Error* copy(const Status& other);
-  std::unique_ptr<Error, Release> error_;
+  static void release(Error* error) noexcept;
+  Error* error_ = nullptr;
 };
 
 /// The Status of a failed system call: 'what' names the call and its object; the code follows from the errno.

@@ -11,45 +11,35 @@ namespace rondo {
 using Duration = std::chrono::nanoseconds;
 using namespace std::chrono_literals;
 
-/// A reading of the monotonic clock, in nanoseconds since an arbitrary start. For timeouts, latency and order within one process.
-class Instant {
+/// A reading of a clock, in nanoseconds. Readings of two kinds do not mix.
+template <class Kind>
+class TimePoint {
  public:
-  constexpr Instant() noexcept = default;
-  /// For clocks and decoders; other code derives an Instant from another.
-  static constexpr Instant from_nanoseconds(std::int64_t ns) noexcept { return Instant{ns}; }
+  constexpr TimePoint() noexcept = default;
+  /// For clocks and decoders; other code derives a reading from another. A std::chrono::system_clock time is
+  /// from_nanoseconds(Duration{time.time_since_epoch()}.count()).
+  static constexpr TimePoint from_nanoseconds(std::int64_t ns) noexcept { return TimePoint{ns}; }
   /// Later than every reading.
-  static constexpr Instant never() noexcept { return Instant{std::numeric_limits<std::int64_t>::max()}; }
+  static constexpr TimePoint never() noexcept { return TimePoint{std::numeric_limits<std::int64_t>::max()}; }
   constexpr std::int64_t nanoseconds() const noexcept { return ns_; }
 
-  friend constexpr auto operator<=>(Instant, Instant) noexcept = default;
-  friend constexpr Duration operator-(Instant a, Instant b) noexcept { return Duration{a.ns_ - b.ns_}; }
+  friend constexpr auto operator<=>(TimePoint, TimePoint) noexcept = default;
+  friend constexpr Duration operator-(TimePoint a, TimePoint b) noexcept { return Duration{a.ns_ - b.ns_}; }
   /// Saturates at never().
-  friend constexpr Instant operator+(Instant a, Duration d) noexcept {
+  friend constexpr TimePoint operator+(TimePoint a, Duration d) noexcept {
     if (d.count() > 0 && a.ns_ > std::numeric_limits<std::int64_t>::max() - d.count()) return never();
-    return Instant{a.ns_ + d.count()};
+    return TimePoint{a.ns_ + d.count()};
   }
-  friend constexpr Instant operator-(Instant a, Duration d) noexcept { return Instant{a.ns_ - d.count()}; }
+  friend constexpr TimePoint operator-(TimePoint a, Duration d) noexcept { return TimePoint{a.ns_ - d.count()}; }
 
  private:
-  constexpr explicit Instant(std::int64_t ns) noexcept : ns_(ns) {}
+  constexpr explicit TimePoint(std::int64_t ns) noexcept : ns_(ns) {}
   std::int64_t ns_ = 0;
 };
 
-/// A reading of the calendar clock, in nanoseconds since 1970-01-01 UTC. For records and display; it can jump.
-class WallTime {
- public:
-  constexpr WallTime() noexcept = default;
-  /// Nanoseconds since 1970, UTC. Of a std::chrono::system_clock time: from_nanoseconds(Duration{time.time_since_epoch()}.count()).
-  static constexpr WallTime from_nanoseconds(std::int64_t ns) noexcept { return WallTime{ns}; }
-  constexpr std::int64_t nanoseconds() const noexcept { return ns_; }
-
-  friend constexpr auto operator<=>(WallTime, WallTime) noexcept = default;
-  friend constexpr Duration operator-(WallTime a, WallTime b) noexcept { return Duration{a.ns_ - b.ns_}; }
-  friend constexpr WallTime operator+(WallTime a, Duration d) noexcept { return WallTime{a.ns_ + d.count()}; }
-
- private:
-  constexpr explicit WallTime(std::int64_t ns) noexcept : ns_(ns) {}
-  std::int64_t ns_ = 0;
-};
+/// Counts from an arbitrary start. For timeouts, latency and order within one process.
+using Instant = TimePoint<struct MonotonicClock>;
+/// Counts from 1970-01-01 UTC. For records and display; it can jump.
+using WallTime = TimePoint<struct CalendarClock>;
 
 }  // namespace rondo

@@ -19,22 +19,8 @@ using Seconds = std::int64_t;
 /// its end applies. Immutable: any thread. About 30 KB for a zone with daylight saving time.
 class Zone {
  public:
-  /// A time span with one offset. The bounds are half-open: [start, end).
-  struct Span {
-    Seconds start;
-    Seconds end;
-    std::int32_t offset;  // Local time minus UTC, in seconds.
-    // Local times below fresh_from occurred in an earlier span too. Local times from seen_until to fresh_from never occur: a gap.
-    Seconds seen_until;
-    Seconds fresh_from;
-    // Local times from last_until on occur in a later span too.
-    Seconds last_until;
-
-    Seconds local_start() const noexcept { return start + offset; }
-    Seconds local_end() const noexcept { return end + offset; }
-    /// True if the clock skipped local times immediately before this span.
-    bool follows_gap() const noexcept { return seen_until < fresh_from; }
-  };
+  /// A time span with one offset: calendar/zone_span.h, which is no part of the interface.
+  struct Span;
 
   /// The zone without changes whose offset is 0.
   static const Zone& utc();
@@ -43,20 +29,19 @@ class Zone {
   static Result<Zone> parse(std::string_view name, std::string_view bytes);
 
   const std::string& name() const noexcept { return name_; }
-  const std::vector<Span>& spans() const noexcept { return spans_; }
+  const std::vector<Span>& spans() const noexcept { return *spans_; }
   /// Index of the span that contains 'at'. O(log spans).
   std::size_t span_at(Seconds at) const noexcept;
   /// Local time minus UTC at 'at', in seconds. O(log spans).
-  std::int32_t offset_at(Seconds at) const noexcept { return spans_[span_at(at)].offset; }
+  std::int32_t offset_at(Seconds at) const noexcept;
   /// The first instant whose local time is 'local' or later: the first of two, and the end of a gap. O(log spans).
   Seconds first_at(Seconds local) const noexcept;
 
  private:
-  Zone() = default;
-  void finish();
+  Zone(std::string_view name, std::vector<Span> spans);
 
   std::string name_;
-  std::vector<Span> spans_;
+  std::shared_ptr<const std::vector<Span>> spans_;
 };
 
 /// The zones of one directory in the layout of the tz database. A zone that callers hold stays valid and unchanged after its file has

@@ -3,8 +3,8 @@
 // carrier inside the gap, it reports both, because the kernel dropped the next hops. Scheduler thread only; costs about 2 us a message.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "dataplane/netlink/decode.h"
@@ -34,7 +34,7 @@ class LinkMonitor final : public EventMonitor<Source, LinkEvent> {
 
   const std::uint8_t protocol_;
   DumpChannel dumps_;
-  std::unordered_map<IfIndex, LinkState> known_;
+  std::map<IfIndex, LinkState> known_;
 };
 
 }  // namespace rondo::netlink

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <random>
-#include <unordered_map>
 #include <utility>
 
 #include "dataplane/fdb_book.h"
@@ -95,10 +95,10 @@ class SimMonitor final : public Source {
   std::function<void(const LinkEvent&)> handler_;
   std::shared_ptr<Listeners> listeners_;
   std::mutex mutex_;
-  std::unordered_map<IfIndex, LinkEvent> known_;  // Guarded by mutex_.
-  std::vector<LinkEvent> arriving_;               // Guarded by mutex_.
-  std::vector<LinkEvent> taken_;                  // Scheduler's thread.
-  std::size_t next_ = 0;                          // Scheduler's thread.
+  std::map<IfIndex, LinkEvent> known_;  // Guarded by mutex_.
+  std::vector<LinkEvent> arriving_;     // Guarded by mutex_.
+  std::vector<LinkEvent> taken_;        // Scheduler's thread.
+  std::size_t next_ = 0;                // Scheduler's thread.
 };
 
 // Events in a queue. The kernel's side pushes; the scheduler's side takes.
