@@ -88,9 +88,9 @@ int main() {
   Runtime home;
   home.add<Progress>();
   // region: workers
-  PriorityWorkers workers(home, {.adjust = [](Priority priority, WorkerOptions& options) {
-                            options.nice = priority >= Priority::p6 ? 0 : 10;  // Nice value of the thread; its CPUs can be set, too.
-                          }});
+  PriorityWorkers workers(home, [](Priority priority, WorkerOptions& options) {
+    options.nice = priority >= Priority::p6 ? 0 : 10;  // Nice value of the thread; its CPUs can be set, too.
+  });
   const Ports& ports = workers.add<Ports>(Priority::p6);
   const Routes& routes = workers.add<Routes>(Priority::p1);
   if (!workers.start().ok()) return 1;

@@ -74,7 +74,7 @@ class HearingStore final : public test::PassingStore {
     std::size_t take(std::size_t max, std::vector<Change>& out) override { return real_->take(max, out); }
     bool empty() const override { return real_->empty(); }
     std::size_t depth() const override { return real_->depth(); }
-    Gap take_gap() override { return real_->take_gap(); }
+    bool take_gap() override { return real_->take_gap(); }
     void ack(const Change& change) override { heard_.push_back(call(change.op(), change.key())); }
     void requeue(std::string_view key) override { real_->requeue(key); }
     bool caught_up() const override { return real_->caught_up(); }
@@ -107,7 +107,7 @@ class ForgetfulStore final : public test::PassingStore {
     }
     bool empty() const override { return written_.empty(); }
     std::size_t depth() const override { return written_.size(); }
-    Gap take_gap() override { return Gap::None; }
+    bool take_gap() override { return false; }
     void requeue(std::string_view) override {}
     bool caught_up() const override { return true; }
 

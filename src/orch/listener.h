@@ -80,7 +80,7 @@ class Listener final : public Source {
   }
 
   void take_gap() {
-    if (subscription_->take_gap() != Gap::Possible) return;
+    if (!subscription_->take_gap()) return;
     for (RuntimeEvents* const one : observers_) one->gap(table_number_);
     deliver(Change{}, [this](const Change&) {
       if (on_gap_) on_gap_();

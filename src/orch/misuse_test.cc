@@ -142,7 +142,9 @@ TEST_F(MisuseDeathTest, WhatAnOrchAsksForMakesSense) {
   EXPECT_DEATH(orch.consume("T", set_handler, remove_handler, {.kind = TableKind::Queue}),
                "consumes table 'T' as a queue; that kind is for listen");
   EXPECT_DEATH(orch.consume("T", set_handler, remove_handler, {.weight = 0}), "consumes table 'T' with the weight 0; it is from 1 to 1000");
-  EXPECT_DEATH(orch.listen("T", [](const Change&) {}, {.kind = TableKind::Staged}), "listens to 'T' as a staged; that kind is for consume");
+  EXPECT_DEATH(orch.listen(
+                   "T", [](const Change&) {}, TableKind::Staged),
+               "listens to 'T' as a staged; that kind is for consume");
   EXPECT_DEATH(orch.consume_batches("T", {}), "consumes table 'T' without a handler of batches");
   EXPECT_DEATH(orch.provide(kGroup, {}), "Orch 'routes' provides 'group' and does not say what holds");
 }

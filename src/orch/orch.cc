@@ -55,7 +55,7 @@ class NoSubscription final : public Subscription {
   std::size_t take(std::size_t, std::vector<Change>&) override { return 0; }
   bool empty() const override { return true; }
   std::size_t depth() const override { return 0; }
-  Gap take_gap() override { return Gap::None; }
+  bool take_gap() override { return false; }
   void requeue(std::string_view) override {}
   bool caught_up() const override { return true; }
 };
@@ -182,18 +182,17 @@ std::vector<Record> Orch::rows(ConsumerHandle handle, std::string_view prefix) c
   return consumer.rows(prefix);
 }
 
-void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions options) {
+void Orch::listen(std::string_view channel, EventHandler handler, TableKind kind, std::function<void()> on_gap) {
   Runtime::Impl& shared = *runtime_.impl_;
   const std::string about = "Orch " + quoted(name_) + " listens to " + quoted(channel);
   RONDO_EXPECT(shared.scheduler->is_here(), called("listen()", channel));
-  RONDO_EXPECT(options.kind == TableKind::Channel || options.kind == TableKind::Queue,
-               about + " as a " + std::string{to_string(options.kind)} + "; that kind is for consume()");
+  RONDO_EXPECT(kind == TableKind::Channel || kind == TableKind::Queue,
+               about + " as a " + std::string{to_string(kind)} + "; that kind is for consume()");
   RONDO_EXPECT(static_cast<bool>(handler), about + " without a handler");
-  const Priority priority = options.priority.value_or(priority_);
-  std::unique_ptr<Subscription> subscription = open_table(channel, options.kind, {}, priority);
+  std::unique_ptr<Subscription> subscription = open_table(channel, kind, {}, priority_);
   if (subscription == nullptr) subscription = std::make_unique<NoSubscription>();
   auto listener = std::make_unique<Listener>(
-      std::string{channel}, priority, std::move(subscription), std::move(handler), std::move(options.on_gap),
+      std::string{channel}, priority_, std::move(subscription), std::move(handler), std::move(on_gap),
       [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
         shared.report_thrown(name, event, thrown);
       },

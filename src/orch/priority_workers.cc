@@ -10,7 +10,7 @@
 namespace rondo {
 
 struct PriorityWorkers::Impl {
-  Impl(Runtime& its_home, PriorityWorkersOptions given) : home(its_home), options(std::move(given)) {}
+  Impl(Runtime& its_home, Adjust given) : home(its_home), adjust(std::move(given)) {}
   ~Impl() {
     while (!workers.empty()) workers.erase(workers.begin());
   }
@@ -19,23 +19,23 @@ struct PriorityWorkers::Impl {
     Duration drain{0};
   };
   Runtime& home;
-  const PriorityWorkersOptions options;
+  const Adjust adjust;
   std::map<unsigned, OfPriority, std::greater<>> workers;
   bool started = false;
 };
 
-PriorityWorkers::PriorityWorkers(Runtime& home, PriorityWorkersOptions options) : impl_(std::make_unique<Impl>(home, std::move(options))) {}
+PriorityWorkers::PriorityWorkers(Runtime& home, Adjust adjust) : impl_(std::make_unique<Impl>(home, std::move(adjust))) {}
 
 PriorityWorkers::~PriorityWorkers() { stop(); }
 
 Worker& PriorityWorkers::at(Priority priority) {
   Impl& p = *impl_;
   if (const auto known = p.workers.find(priority.level()); known != p.workers.end()) return *known->second.worker;
-  RONDO_EXPECT(!p.started, "the workers of '" + p.options.name + "' are running: a priority has no worker, and is too late for one");
+  RONDO_EXPECT(!p.started, "the priority workers are running: a priority has no worker, and is too late for one");
   WorkerOptions options;
-  options.name = p.options.name + "-p" + std::to_string(priority.level());
-  options.policy = p.options.policy;
-  if (p.options.adjust) p.options.adjust(priority, options);
+  options.name = "orchs-p" + std::to_string(priority.level());
+  options.policy = StrictlyOrdered{};
+  if (p.adjust) p.adjust(priority, options);
   const Duration drain = options.drain;
   auto worker = std::make_unique<Worker>(p.home, std::move(options));
   return *p.workers.emplace(priority.level(), Impl::OfPriority{std::move(worker), drain}).first->second.worker;
@@ -51,7 +51,7 @@ void PriorityWorkers::check(const Orch& orch, Priority priority) {
 
 Status PriorityWorkers::start() {
   Impl& p = *impl_;
-  if (p.started) return {StatusCode::FailedPrecondition, "the workers of '" + p.options.name + "' were started before"};
+  if (p.started) return {StatusCode::FailedPrecondition, "the priority workers were started before"};
   p.started = true;
   for (const auto& [level, of_priority] : p.workers) {
     Status status = of_priority.worker->start();

@@ -45,8 +45,7 @@ TEST_F(PriorityWorkersTest, AnOrchAndAllItsSourcesLiveOnTheThreadOfItsPriority) 
   std::map<std::string, int, std::less<>> nice;
   std::atomic<int> handled{0};
   // Declared after the members that its handlers use.
-  PriorityWorkers workers(
-      home, {.name = "test", .adjust = [](Priority priority, WorkerOptions& options) { options.nice = priority == Priority::p1 ? 5 : 0; }});
+  PriorityWorkers workers(home, [](Priority priority, WorkerOptions& options) { options.nice = priority == Priority::p1 ? 5 : 0; });
   const auto note = [&](const Orch& orch) {
     const std::lock_guard<std::mutex> lock(guard);
     where[std::string{orch.name()}].insert(std::this_thread::get_id());
@@ -66,7 +65,7 @@ TEST_F(PriorityWorkersTest, AnOrchAndAllItsSourcesLiveOnTheThreadOfItsPriority) 
     }
   }
   EXPECT_EQ(workers.size(), 2U);
-  EXPECT_EQ(workers.at(Priority::p7).name(), "test-p7");
+  EXPECT_EQ(workers.at(Priority::p7).name(), "orchs-p7");
   ASSERT_TRUE(workers.start().ok());
   EXPECT_EQ(workers.start().code(), StatusCode::FailedPrecondition);
   for (int i = 0; i < 50; ++i) {
@@ -129,10 +128,10 @@ class SteppedPriorityWorkers : public RuntimeFixture, public testing::Test {};
 
 TEST_F(SteppedPriorityWorkers, WithinAPriorityATablesRowsKeepTheirOrderAndTablesTakeTurns) {
   sim::World other{2};
-  PriorityWorkers workers(runtime, {.adjust = [&](Priority, WorkerOptions& options) {
-                            options.clock = &other.clock();
-                            options.reactor = &other.reactor();
-                          }});
+  PriorityWorkers workers(runtime, [&](Priority, WorkerOptions& options) {
+    options.clock = &other.clock();
+    options.reactor = &other.reactor();
+  });
   for (const char* const table : {"A", "B"}) {
     workers.add<OpenOrch>(Priority::p3, table, Priority::p3)
         .consume(
@@ -151,9 +150,9 @@ TEST_F(SteppedPriorityWorkers, WithinAPriorityATablesRowsKeepTheirOrderAndTables
 }
 
 TEST_F(PriorityWorkersTest, ACpuThatDoesNotExistStartsNone) {
-  PriorityWorkers workers(home, {.adjust = [](Priority priority, WorkerOptions& options) {
-                            if (priority == Priority::p1) options.cpus = {4000};
-                          }});
+  PriorityWorkers workers(home, [](Priority priority, WorkerOptions& options) {
+    if (priority == Priority::p1) options.cpus = {4000};
+  });
   workers.add<OpenOrch>(Priority::p1, "low", Priority::p1);
   workers.add<OpenOrch>(Priority::p2, "high", Priority::p2);
   const Status refused = workers.start();
@@ -165,9 +164,9 @@ TEST_F(PriorityWorkersTest, ACpuThatDoesNotExistStartsNone) {
 
 TEST_F(PriorityWorkersTest, AWorkerWhoseOptionsCouldNotBeAdjustedIsNotThereAndCanBeAskedForAgain) {
   bool fails = true;
-  PriorityWorkers workers(home, {.adjust = [&fails](Priority, WorkerOptions&) {
-                            if (fails) throw std::runtime_error("no journal");
-                          }});
+  PriorityWorkers workers(home, [&fails](Priority, WorkerOptions&) {
+    if (fails) throw std::runtime_error("no journal");
+  });
   EXPECT_THROW(workers.at(Priority::p1), std::runtime_error);
   EXPECT_EQ(workers.size(), 0U);
   workers.stop();

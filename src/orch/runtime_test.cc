@@ -141,14 +141,15 @@ class ListenerTest : public RuntimeTest {
     spec.kind = kind;
     spec.rows_max = rows_max;
     ASSERT_TRUE(runtime.store().declare(spec).ok());
-    runtime.add<OpenOrch>().listen("EVENTS",
-                                   [this](const Change& event) {
-                                     world.clock().advance(slow * limits::kTurnTime / 8);
-                                     if (event.key() == "bad") throw std::runtime_error("cannot bear it");
-                                     if (event.key() == "worse") throw 42;  // NOLINT(hicpp-exception-baseclass): on purpose.
-                                     calls.push_back(std::string{event.verb()} + " " + std::string{event.key()});
-                                   },
-                                   {.kind = kind, .on_gap = [this] { calls.push_back("gap"); }});
+    runtime.add<OpenOrch>().listen(
+        "EVENTS",
+        [this](const Change& event) {
+          world.clock().advance(slow * limits::kTurnTime / 8);
+          if (event.key() == "bad") throw std::runtime_error("cannot bear it");
+          if (event.key() == "worse") throw 42;  // NOLINT(hicpp-exception-baseclass): on purpose.
+          calls.push_back(std::string{event.verb()} + " " + std::string{event.key()});
+        },
+        kind, [this] { calls.push_back("gap"); });
   }
   void send(std::string_view verb, std::string_view key) { ASSERT_TRUE(runtime.table("EVENTS").write(Change::event(verb, key, {})).ok()); }
 

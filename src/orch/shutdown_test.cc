@@ -64,8 +64,8 @@ class WorkerShutdown : public testing::Test {
     groups.provide(kGroup, [](std::string_view key) { return key == "1"; });
     groups.consume(
         "STATE", [](std::string_view, const Fields&) { return Outcome::done(); }, done);
-    auto workers = std::make_unique<PriorityWorkers>(
-        home, PriorityWorkersOptions{.adjust = [](Priority, WorkerOptions& options) { options.ring_changes = options.requests_max = 4; }});
+    auto workers =
+        std::make_unique<PriorityWorkers>(home, [](Priority, WorkerOptions& options) { options.ring_changes = options.requests_max = 4; });
     for (const Priority priority : {Priority::p1, Priority::p6})
       workers->add<Routes>(
           priority, priority, [&] { ++handled; }, token);

@@ -400,7 +400,8 @@ TEST_F(WorkerThreads, WritesBeyondTheWayHomeAreRefusedAndTheOthersKeepTheirOrder
       },
       done);
   std::vector<std::string> arrived;
-  home->add<OpenOrch>("reader").listen("Q", [&](const Change& change) { arrived.emplace_back(change.key()); }, {.kind = TableKind::Queue});
+  home->add<OpenOrch>("reader").listen(
+      "Q", [&](const Change& change) { arrived.emplace_back(change.key()); }, TableKind::Queue);
   ASSERT_TRUE(worker.start().ok());
   set("T", "go");
   run_until([&] { return written.load(); });

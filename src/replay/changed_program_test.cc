@@ -46,7 +46,8 @@ class Acts final : public Orch {
       act("batch");
       for (std::size_t i = 0; i < batch.size(); ++i) batch.done(i);
     });
-    listen("QUEUE", [this](const Change&) { act("queue"); }, {.kind = TableKind::Queue});
+    listen(
+        "QUEUE", [this](const Change&) { act("queue"); }, TableKind::Queue);
     listen("CHANNEL", [this](const Change&) { act("channel"); });
     listen("CHANNEL", [](const Change&) {});
     provide(kFact, [](std::string_view) { return true; });

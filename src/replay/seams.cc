@@ -63,7 +63,7 @@ class ReplayStore::ReplaySubscription final : public Subscription {
   /// For a consumer that handles no row before it has all: true if the record shows after a take that it does more than to end its turn.
   bool caught_up() const override { return store_.seams_.kind() != Kind::TurnEnds && store_.seams_.kind() != Kind::Took; }
   std::size_t depth() const override { return ready_ ? 1 : 0; }
-  Gap take_gap() override { return is_next(Kind::Gap) ? Gap::Possible : Gap::None; }
+  bool take_gap() override { return is_next(Kind::Gap); }
 
  private:
   bool is_next(Kind kind) const { return store_.seams_.kind() == kind && store_.seams_.table_of(store_.seams_.record(0)) == table_; }

@@ -196,7 +196,7 @@ void SimChannelFetcher::regain() {
 void SimChannelFetcher::fetched(Subscription& far_end) {
   std::vector<Change> changes;
   do {
-    if (far_end.take_gap() == Gap::Possible) events_.mark_gap();
+    if (far_end.take_gap()) events_.mark_gap();
     changes.clear();
     far_end.take(SIZE_MAX, changes);
     for (const Change& change : changes) events_.push(change);

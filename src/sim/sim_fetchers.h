@@ -36,7 +36,7 @@ class SimFetcher : public std::enable_shared_from_this<SimFetcher> {
   virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
   virtual bool empty() const = 0;
   virtual std::size_t depth() const = 0;
-  virtual Gap take_gap() { return Gap::None; }
+  virtual bool take_gap() { return false; }
   virtual std::uint64_t dropped() const { return 0; }
   /// Immediate: a lost report has the same effect as a crash during the report.
   void ack(const Change& change) {
@@ -147,7 +147,7 @@ class SimChannelFetcher final : public SimFetcher {
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }
   bool empty() const override { return events_.empty(); }
   std::size_t depth() const override { return events_.size() + far_depth(); }
-  Gap take_gap() override { return events_.take_gap(); }
+  bool take_gap() override { return events_.take_gap(); }
   std::uint64_t dropped() const override { return events_.dropped() + far_dropped_ + (far() != nullptr ? far()->dropped() : 0); }
 
  protected:

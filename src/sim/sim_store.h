@@ -35,7 +35,7 @@ struct SimStoreOptions {
 /// - Writes arrive in the order in which they were accepted. When the connection breaks, writes that have not arrived are sent after it
 ///   returns. Writes with an answer on its way end with DeadlineExceeded. get() and scan() return Unavailable during the break.
 /// - During the break subscriptions deliver only what they had fetched. Afterwards Staged and Queue continue, Watched compares and reports
-///   the difference, and Channel reports Gap::Possible.
+///   the difference, and Channel reports a gap.
 /// - A pop takes effect when its answer arrives, so a broken connection loses no change. Changes that a consumer fetched and did not take
 ///   are kept for the next consumer.
 class SimStore final : public Store {

@@ -34,13 +34,13 @@ std::size_t EventBuffer::take(std::size_t max, std::vector<Change>& out) {
   return taken;
 }
 
-Gap EventBuffer::take_gap() {
+bool EventBuffer::take_gap() {
   bool gap = std::exchange(passed_gap_, false);
   if (!gaps_.empty() && gaps_.front() == front_number_) {
     gaps_.pop_front();
     gap = true;
   }
-  return gap ? Gap::Possible : Gap::None;
+  return gap;
 }
 
 }  // namespace rondo::store

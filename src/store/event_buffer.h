@@ -21,7 +21,7 @@ class EventBuffer {
   void mark_gap();
 
   std::size_t take(std::size_t max, std::vector<Change>& out);
-  Gap take_gap();
+  bool take_gap();
   bool empty() const noexcept { return events_.empty(); }
   std::size_t size() const noexcept { return events_.size(); }
   std::uint64_t dropped() const noexcept { return dropped_; }

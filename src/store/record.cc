@@ -276,7 +276,7 @@ Result<std::int64_t> Fields::integer_or(std::string_view name, std::int64_t low,
 
 // --- Checks
 
-std::string Quote::operator()(std::string_view text) const {
+std::string quote(std::string_view text) {
   constexpr std::size_t kShown = 64;
   constexpr char kHex[] = "0123456789abcdef";
   std::string result{"'"};

@@ -22,7 +22,7 @@ class SubscriptionHandle final : public Subscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return shared_->take(max, out); }
   bool empty() const override { return shared_->empty(); }
   std::size_t depth() const override { return shared_->depth(); }
-  Gap take_gap() override { return shared_->take_gap(); }
+  bool take_gap() override { return shared_->take_gap(); }
   std::uint64_t dropped() const override { return shared_->dropped(); }
   void requeue(std::string_view key) override { shared_->requeue(key); }
   bool caught_up() const override { return shared_->caught_up(); }

@@ -4,22 +4,21 @@
 #include <utility>
 
 #include "rondo/rondo.h"
-#include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 64;
-  const char* const path = argv[1];
+  const auto open = [path = argv[1]](rondo::Scheduler& scheduler) -> std::unique_ptr<rondo::Store> {
+    auto opened = rondo::DurableStore::open(scheduler, {.path = path});
+    return opened ? std::move(*opened) : nullptr;
+  };
   {
-    rondo::Runtime runtime({.store = [path](rondo::Scheduler& scheduler) -> std::unique_ptr<rondo::Store> {
-      auto opened = rondo::DurableStore::open(scheduler, {.path = path});
-      return opened ? std::move(*opened) : nullptr;
-    }});
+    rondo::Runtime runtime({.store = open});
     if (!runtime.table("PORT").set("eth0", {{"mtu", "1500"}}).ok()) return 1;
     runtime.run_until_idle();
   }
-  const auto file = rondo::read_durable_file(path);
-  if (!file || file->tables.empty()) return 2;
+  rondo::Runtime again({.store = open});
+  if (again.store().tables().empty()) return 2;
   std::puts("durable: the table is in its file");
   return 0;
 }

@@ -8,8 +8,8 @@
 #include "base/testing/sanitized.h"
 #include "base/testing/temporary_folder.h"
 #include "orch/parked.h"
-#include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
+#include "store/durable/durable_file.h"
 
 namespace rondo::swarm {
 namespace {

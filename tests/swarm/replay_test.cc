@@ -263,7 +263,7 @@ class SlowStore final : public test::PassingStore {
     std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
     bool empty() const override { return end_->empty(); }
     std::size_t depth() const override { return end_->depth() + (waits_() ? 1 : 0); }
-    Gap take_gap() override { return end_->take_gap(); }
+    bool take_gap() override { return end_->take_gap(); }
     void ack(const Change& change) override { end_->ack(change); }
     void requeue(std::string_view key) override { end_->requeue(key); }
     bool caught_up() const override { return end_->caught_up(); }

@@ -226,8 +226,8 @@ class EventOrch final : public Orch {
     const auto listen_to = [this, &runtime](const TableLife::EventTable& table, std::function<void()> on_gap) {
       const Status declared = runtime.store().declare({.name = table.name, .kind = table.kind, .rows_max = table.room});
       RONDO_ASSERT(declared.ok());
-      listen(table.name, [this, told = table.told](const Change& event) { hear(event, *told); },
-             {.priority = {}, .kind = table.kind, .on_gap = std::move(on_gap)});
+      listen(
+          table.name, [this, told = table.told](const Change& event) { hear(event, *told); }, table.kind, std::move(on_gap));
     };
     listen_to(events.queue, {});
     listen_to(events.channel, [told = events.told_channel] { told->gap(); });

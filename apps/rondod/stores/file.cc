@@ -5,8 +5,8 @@
 #include <system_error>
 #include <utility>
 
-#include "rondo/store/durable_file.h"
 #include "rondo/store/memory_store.h"
+#include "store/durable/durable_file.h"
 #include "store/durable/link_target.h"
 
 namespace rondo::daemon {

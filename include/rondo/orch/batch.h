@@ -42,32 +42,24 @@ class Batch {
     void done() const { batch_.done(index_); }
     Ticket stage() const;
 
+    // An Item is also the iterator of its batch.
+    const Item& operator*() const noexcept { return *this; }
+    Item& operator++() noexcept {
+      ++index_;
+      return *this;
+    }
+    bool operator==(const Item& other) const noexcept { return index_ == other.index_; }
+
    private:
     friend class Batch;
     Item(Batch& batch, std::size_t index) noexcept : batch_(batch), index_(index) {}
     Batch& batch_;
     std::size_t index_;
   };
-  class Iterator {
-   public:
-    Item operator*() const noexcept { return batch_.item(index_); }
-    Iterator& operator++() noexcept {
-      ++index_;
-      return *this;
-    }
-    bool operator==(const Iterator& other) const noexcept { return index_ == other.index_; }
-
-   private:
-    friend class Batch;
-    Iterator(Batch& batch, std::size_t index) noexcept : batch_(batch), index_(index) {}
-    Batch& batch_;
-    std::size_t index_;
-  };
-  Iterator begin() noexcept { return Iterator{*this, 0}; }
-  Iterator end() noexcept { return Iterator{*this, size()}; }
+  Item begin() noexcept { return {*this, 0}; }
+  Item end() noexcept { return {*this, size()}; }
 
  private:
-  Item item(std::size_t index) noexcept { return Item{*this, index}; }
   void expect_open(std::size_t index) const;
   friend class Consumer;
   explicit Batch(Consumer& consumer) noexcept : consumer_(consumer) {}

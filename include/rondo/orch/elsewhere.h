@@ -22,21 +22,23 @@ template <class T>
 struct ElsewhereCodec;
 
 template <class T>
-requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) struct ElsewhereCodec<T> {
-  static void encode(const T& value, std::string& to) { to.append(reinterpret_cast<const char*>(&value), sizeof value); }
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string>) struct ElsewhereCodec<T> {
+  static constexpr bool kIsText = std::is_same_v<T, std::string>;
+  static void encode(const T& value, std::string& to) {
+    if constexpr (kIsText) {
+      to += value;
+    } else {
+      to.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+  }
   /// False if the bytes are not a value of T.
   static bool decode(std::string_view from, T& value) {
-    if (from.size() != sizeof value) return false;
-    std::memcpy(&value, from.data(), sizeof value);
-    return true;
-  }
-};
-
-template <>
-struct ElsewhereCodec<std::string> {
-  static void encode(const std::string& value, std::string& to) { to += value; }
-  static bool decode(std::string_view from, std::string& value) {
-    value = from;
+    if constexpr (kIsText) {
+      value = from;
+    } else {
+      if (from.size() != sizeof value) return false;
+      std::memcpy(&value, from.data(), sizeof value);
+    }
     return true;
   }
 };

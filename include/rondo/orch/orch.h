@@ -82,17 +82,6 @@ struct TableRow {
   Fields fields() const noexcept { return record.fields(); }
 };
 
-/// How an Orch listens to events.
-struct ListenOptions {
-  /// Unset: the priority of the Orch.
-  std::optional<Priority> priority = {};
-  /// Channel: each event is delivered once, while this process runs. Queue: each operation is delivered once, in order, and is kept until
-  /// it is taken. Other kinds are not allowed (assert).
-  TableKind kind = TableKind::Channel;
-  /// Called, in order with the events, when some events may have been missed (overflow, lost connection).
-  std::function<void()> on_gap = {};
-};
-
 /// Names a change whose handler returned Outcome::staged(), until it is settled. settle() ignores a stale ticket.
 struct Ticket {
   Consumer* consumer = nullptr;
@@ -169,9 +158,11 @@ class Orch {
   /// not handled, waits or was rejected. Needs ConsumeOptions::keeps_rows (assert). O(log rows + result); after consume_into() O(all its
   /// rows).
   std::vector<Record> rows(ConsumerHandle consumer, std::string_view prefix = {}) const;
-  /// Listens to a Channel or a Queue. Events are handled once, in order, and have no outcome. If the handler throws, the event is lost and
-  /// reported to Runtime::on_reject.
-  void listen(std::string_view channel, EventHandler handler, ListenOptions options = {});
+  /// Listens to a Channel, which delivers each event once while this process runs, or to a Queue, which keeps each operation until it is
+  /// taken; other kinds are not allowed (assert). Events are handled once, in order, and have no outcome. If the handler throws, the event
+  /// is lost and reported to Runtime::on_reject. 'on_gap' is called, in order with the events, when some may have been missed (overflow,
+  /// lost connection).
+  void listen(std::string_view channel, EventHandler handler, TableKind kind = TableKind::Channel, std::function<void()> on_gap = {});
 
   /// This Orch owns the facts of 'kind'. 'holds' returns whether a fact holds now; it must be O(1) and must not throw. Refused (see above):
   /// a kind that already has a provider.

@@ -21,21 +21,15 @@
 
 namespace rondo {
 
-struct PriorityWorkersOptions {
-  /// Policy of each worker's scheduler.
-  PolicyOptions policy = StrictlyOrdered{};
-  /// Workers are named "NAME-p7".
-  std::string name = "orchs";
-  /// Called once for each priority, when its worker is made; it may change the options, such as nice, cpus or journal. Without it the
-  /// operating system treats the threads of all priorities alike.
-  std::function<void(Priority, WorkerOptions&)> adjust = {};
-};
-
 /// All functions belong to the home runtime's thread.
 class PriorityWorkers {
  public:
-  /// 'home' must satisfy the same conditions as for Worker.
-  explicit PriorityWorkers(Runtime& home, PriorityWorkersOptions options = {});
+  /// Called once for each priority, when its worker is made; it may change the options, such as nice, cpus or journal. They begin with the
+  /// name "orchs-p7" and the policy StrictlyOrdered.
+  using Adjust = std::function<void(Priority, WorkerOptions&)>;
+  /// 'home' must satisfy the same conditions as for Worker. Without 'adjust' the operating system treats the threads of all priorities
+  /// alike.
+  explicit PriorityWorkers(Runtime& home, Adjust adjust = {});
   /// Stops, then destroys the Orchs, those of the highest priority first.
   ~PriorityWorkers();
   PriorityWorkers(const PriorityWorkers&) = delete;

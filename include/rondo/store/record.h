@@ -187,9 +187,7 @@ Status check_record(const Record& record);
 
 /// quoted(text): 'text' in single quotes for a message. Unprintable bytes are in hexadecimal; of a long text only the first 64 bytes and
 /// the length are shown. An object instead of a function, so that argument-dependent lookup never finds std::quoted.
-struct Quote {
-  std::string operator()(std::string_view text) const;
-};
-inline constexpr Quote quoted{};
+std::string quote(std::string_view text);
+inline constexpr auto quoted = [](std::string_view text) { return quote(text); };
 
 }  // namespace rondo

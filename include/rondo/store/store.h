@@ -85,12 +85,6 @@ struct RowPage {
 };
 using ScanDone = std::function<void(const Result<RowPage>&)>;
 
-/// What a subscription reports in addition to changes.
-enum class Gap : std::uint8_t {
-  None,
-  Possible,  // Channel: events may have been missed (lost connection, overflow). Reported once for each gap, in order with the events.
-};
-
 /// Which fields the Sets of a subscription carry.
 enum class Rows : std::uint8_t {
   Whole,    // The whole row after the change: after a Delete, only the fields written since.
@@ -123,8 +117,9 @@ class Subscription {
   virtual bool empty() const = 0;
   /// Number of changes known to wait, here and in the store. Staged: number of keys.
   virtual std::size_t depth() const = 0;
-  /// Returns and clears the gap before the next change of take(), or a gap that take() passed before it was read.
-  virtual Gap take_gap() = 0;
+  /// Channel: true if events may have been missed (lost connection, overflow) before the next change of take(), or in a gap that take()
+  /// passed before it was read. Each gap is reported once, in order with the events.
+  virtual bool take_gap() = 0;
   /// Confirms that a taken change was applied, or refused permanently: a durable store need not deliver it again after a restart. For the
   /// Deletes of a Staged table, in any order, and for all entries of a Queue, in the order in which they were taken. Sets need no
   /// confirmation: their rows are delivered after a restart anyway. 'change' must be the one from take(), or a copy of it; a separate

@@ -86,7 +86,7 @@ void Forwarder::put_changes() {
 std::uint32_t Forwarder::move_events(std::uint32_t max) {
   std::uint32_t moved = 0;
   while (moved < max) {
-    if (far_->take_gap() == Gap::Possible) owes_gap_ = true;
+    if (far_->take_gap()) owes_gap_ = true;
     if (owes_gap_ && !put_gap()) break;
     batch_.clear();
     const std::size_t room = events_max_ > 0 ? max : ring_->entries.room(max - moved);

@@ -174,10 +174,9 @@ bool WorkerSubscription::has_changes() {
   return ring_->entries.available() > 0;
 }
 
-Gap WorkerSubscription::take_gap() {
+bool WorkerSubscription::take_gap() {
   if (ring_) pass_gaps();
-  const bool gap = std::exchange(passed_gap_, false) || std::exchange(gap_ahead_, false);
-  return gap ? Gap::Possible : Gap::None;
+  return std::exchange(passed_gap_, false) || std::exchange(gap_ahead_, false);
 }
 
 /// Keeps the rest of an ended ring for the next consumer.

@@ -36,7 +36,7 @@ class WorkerSubscription {
   std::size_t take(std::size_t max, std::vector<Change>& out);
   bool empty();
   std::size_t depth() const noexcept { return waiting_keys() + (ring_ ? ring_->far_depth.load(std::memory_order_relaxed) : 0); }
-  Gap take_gap();
+  bool take_gap();
   void ack(const Change& change);
   void requeue(std::string_view key);
   bool caught_up() const noexcept;

@@ -16,7 +16,7 @@
 
 #include "base/testing/temporary_folder.h"
 #include "rondo/base/random.h"
-#include "rondo/store/durable_file.h"
+#include "store/durable/durable_file.h"
 #include "store/durable/store_lock.h"
 #include "store/durable/testing/life.h"
 

@@ -1,5 +1,5 @@
-// See rondo/store/durable_file.h.
-#include "rondo/store/durable_file.h"
+// See store/durable/durable_file.h.
+#include "store/durable/durable_file.h"
 
 #include <algorithm>
 #include <iterator>

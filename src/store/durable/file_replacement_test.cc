@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/testing/temporary_folder.h"
-#include "rondo/store/durable_file.h"
+#include "store/durable/durable_file.h"
 #include "store/durable/link_target.h"
 #include "store/durable/testing/fault_vfs.h"
 #include "store/durable/testing/life.h"

@@ -18,8 +18,8 @@
 
 #include "rondo/base/random.h"
 #include "rondo/sim/world.h"
-#include "rondo/store/durable_file.h"
 #include "rondo/store/durable_limits.h"
+#include "store/durable/durable_file.h"
 #include "store/durable/log_file.h"
 #include "store/durable/testing/life.h"
 

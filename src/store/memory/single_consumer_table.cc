@@ -18,7 +18,7 @@ class SingleConsumerTable::Consumer final : public Subscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return table_->pop(max, out); }
   bool empty() const override { return table_->waiting() == 0; }
   std::size_t depth() const override { return table_->waiting(); }
-  Gap take_gap() override { return Gap::None; }
+  bool take_gap() override { return false; }
   void ack(const Change& change) override { table_->ack(change); }
   void requeue(std::string_view key) override { table_->requeue(key); }
   bool caught_up() const override { return table_->caught_up(); }

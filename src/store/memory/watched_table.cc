@@ -32,7 +32,7 @@ class WatchedTable::Watcher final : public Subscription {
   }
   bool empty() const override { return depth() == 0; }
   std::size_t depth() const override { return scan_left_ + chain_.size(); }
-  Gap take_gap() override { return Gap::None; }
+  bool take_gap() override { return false; }
   void requeue(std::string_view key) override {
     const std::uint32_t id = table_->rows_.find(key, hash_key(key));
     if (id != table_->rows_.kNone && !table_->rows_[id].deleted) changed(id, What::Changed);

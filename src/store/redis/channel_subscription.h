@@ -31,7 +31,7 @@ class ChannelSubscription final : public RemoteSubscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }
   bool empty() const override { return events_.empty(); }
   std::size_t depth() const override { return events_.size(); }
-  Gap take_gap() override { return events_.take_gap(); }
+  bool take_gap() override { return events_.take_gap(); }
   std::uint64_t dropped() const override { return events_.dropped(); }
 
  protected:

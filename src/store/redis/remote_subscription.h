@@ -83,7 +83,7 @@ class RemoteSubscription : public std::enable_shared_from_this<RemoteSubscriptio
   virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
   virtual bool empty() const = 0;
   virtual std::size_t depth() const = 0;
-  virtual Gap take_gap() { return Gap::None; }
+  virtual bool take_gap() { return false; }
   virtual void next_arrivals(std::size_t max, std::vector<Subscription::Arrival>& out) const {
     static_cast<void>(max);
     static_cast<void>(out);

@@ -40,7 +40,7 @@ class ZmqInbox::Consumer final : public Subscription {
   }
   bool empty() const override { return inner_->empty(); }
   std::size_t depth() const override { return inner_->depth(); }
-  Gap take_gap() override { return inner_->take_gap(); }
+  bool take_gap() override { return inner_->take_gap(); }
   void next_arrivals(std::size_t max, std::vector<Arrival>& out) const override { inner_->next_arrivals(max, out); }
   void requeue(std::string_view key) override { inner_->requeue(key); }
   bool caught_up() const override { return inner_->caught_up(); }

@@ -8,8 +8,8 @@
 
 #include "commands/load.h"
 #include "rondo/base/text.h"
-#include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
+#include "store/durable/durable_file.h"
 
 namespace rondo::cli {
 namespace {

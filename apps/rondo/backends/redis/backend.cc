@@ -273,7 +273,7 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
   std::vector<Change> taken;
   while (left > 0) {
     if (!session_->run_until([&] { return !(*changes)->empty(); }, deadline)) return {};
-    if ((*changes)->take_gap() == Gap::Possible) on_row(json::object{{"op", "GAP"}, {"key", ""}, {"fields", json::array{}}});
+    if ((*changes)->take_gap()) on_row(json::object{{"op", "GAP"}, {"key", ""}, {"fields", json::array{}}});
     taken.clear();
     (*changes)->take(static_cast<std::size_t>(std::min<std::uint64_t>(left, kPageRows)), taken);
     for (const Change& change : taken) {
