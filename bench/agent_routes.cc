@@ -146,8 +146,8 @@ class QuickPlane final : public DataPlane {
 class Switch {
  public:
   /// 'journal': its file; empty: none.
-  Switch(DataPlane& plane, Programmer::Mode mode, const std::string& journal = {})
-      : runtime_(options(clock_, journal)), agent_(runtime_, plane, {.mode = mode}) {
+  Switch(DataPlane& plane, bool in_line, const std::string& journal = {})
+      : runtime_(options(clock_, journal)), agent_(runtime_, plane, {.in_line = in_line}) {
     runtime_.on_reject([](std::string_view, const Change&, const Status& why) { give_up(why.to_string()); });
     must(agent_.start());
     std::string gateways, ports;
@@ -234,7 +234,7 @@ void own_part(const char* family, const std::vector<Route>& routes, int rounds) 
   Duration longest{0};
   for (int round = 0; round < rounds; ++round) {
     QuickPlane plane;
-    Switch box{plane, Programmer::Mode::Inline};
+    Switch box{plane, true};
     double write = 0, rest = 0;
     std::uint64_t written = 0, handled = 0;
     for (std::size_t i = 0; i < routes.size(); i += kSlice) {
@@ -290,7 +290,7 @@ void journal_part(const std::vector<Route>& routes, int rounds) {
     const bool on = (round + round / 2) % 2 == 1;  // Neither is always the first of a pair.
     std::filesystem::remove(file);
     QuickPlane plane;
-    Switch box{plane, Programmer::Mode::Thread, on ? file : std::string{}};
+    Switch box{plane, false, on ? file : std::string{}};
     const Sample sample = measure(routes.size(), RUSAGE_SELF, [&] { box.program(routes); });
     rates[on].push_back(sample.rate());
     cpus[on].push_back(sample.cpu_us());
@@ -302,7 +302,7 @@ void journal_part(const std::vector<Route>& routes, int rounds) {
   {
     std::filesystem::remove(file);
     QuickPlane plane;
-    Switch box{plane, Programmer::Mode::Thread, file};
+    Switch box{plane, false, file};
     box.program(routes);
   }
   replay(file);
@@ -356,8 +356,8 @@ void real_part(const char* family, const std::vector<Route>& routes, int rounds)
   double busy = 0;
   for (int round = 0; round < rounds; ++round) {
     Place ours, floor, ip;
-    Switch box{*ours.plane, Programmer::Mode::Thread};
-    for (Place* place : {&floor, &ip}) Switch{*place->plane, Programmer::Mode::Inline};  // Leaves its groups in the kernel.
+    Switch box{*ours.plane, false};
+    for (Place* place : {&floor, &ip}) Switch{*place->plane, true};  // Leaves its groups in the kernel.
     const NexthopId group{switch_agent::number_space(switch_agent::kDefaultProtocol).groups};
     for (std::size_t i = 0; i < routes.size(); i += kSlice) {
       const auto slice = std::span{routes}.subspan(i, std::min(kSlice, routes.size() - i));
@@ -387,8 +387,8 @@ void journal_on_kernel(const std::vector<Route>& routes, int rounds) {
     std::filesystem::remove(file);
     {
       Place places[2];
-      Switch without{*places[0].plane, Programmer::Mode::Thread};
-      Switch with{*places[1].plane, Programmer::Mode::Thread, file};
+      Switch without{*places[0].plane, false};
+      Switch with{*places[1].plane, false, file};
       for (std::size_t i = 0; i < routes.size(); i += kSlice) {
         const auto slice = std::span{routes}.subspan(i, std::min(kSlice, routes.size() - i));
         for (std::size_t k = 0; k < 2; ++k) {
@@ -407,7 +407,7 @@ void journal_on_kernel(const std::vector<Route>& routes, int rounds) {
   std::filesystem::remove(file);
   {
     Place place;
-    Switch box{*place.plane, Programmer::Mode::Thread, file};
+    Switch box{*place.plane, false, file};
     box.program(routes);
   }
   replay(file);

@@ -19,8 +19,8 @@
 
 #include "dataplane/netlink/baseline.h"
 #include "dataplane/netlink/lab.h"
+#include "dataplane/programmer.h"
 #include "rondo/base/clock.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/sched/scheduler.h"
 
 namespace {

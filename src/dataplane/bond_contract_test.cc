@@ -18,7 +18,7 @@ class BondContract : public DataPlaneContract {
   void SetUp() override {
     DataPlaneContract::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const Status made = apply(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Lacp, .min_links = 1});
+    const Status made = apply(BondSet{.name = "PortChannel1", .mode = BondMode::Lacp, .min_links = 1});
     if (made.code() == StatusCode::Unimplemented) {
       EXPECT_THAT(made.message(), HasSubstr("Unknown device type"));
       std::cerr << "SKIPPED: this kernel has no bonding driver (CONFIG_BONDING)\n";
@@ -36,8 +36,8 @@ TEST_P(BondContract, ADeviceIsUpWithoutCarrierHasOurMarkAndItsNameIsTaken) {
   EXPECT_EQ(bond.bond, BondMode::Lacp);
   EXPECT_EQ(bond.min_links, 1U);
   EXPECT_EQ(link("swp1").bond, BondMode::None);
-  EXPECT_EQ(apply(BondSet{.name = DeviceName{"PortChannel1"}}).code(), StatusCode::AlreadyExists);
-  EXPECT_EQ(apply(BondSet{.name = DeviceName{"PortChannel2"}, .mode = BondMode::Other}).code(), StatusCode::InvalidArgument);
+  EXPECT_EQ(apply(BondSet{.name = "PortChannel1"}).code(), StatusCode::AlreadyExists);
+  EXPECT_EQ(apply(BondSet{.name = "PortChannel2", .mode = BondMode::Other}).code(), StatusCode::InvalidArgument);
   EXPECT_EQ(apply(BondSet{.name = {}, .mode = BondMode::Static, .min_links = 1}).code(), StatusCode::InvalidArgument);
   must(BondSet{.name = {}, .min_links = 2, .device = bond_});
   EXPECT_EQ(link("PortChannel1").min_links, 2U);
@@ -94,7 +94,7 @@ TEST_P(BondContract, CarrierAndNextHopsFollowTheNumberOfActivePorts) {
 }
 
 TEST_P(BondContract, APortMovesFromOneBondToAnotherAndABondEntersABridgeAndNoBond) {
-  must(BondSet{.name = DeviceName{"PortChannel2"}, .mode = BondMode::Static});
+  must(BondSet{.name = "PortChannel2", .mode = BondMode::Static});
   const IfIndex other = link("PortChannel2").port;
   EXPECT_EQ(link("PortChannel2").bond, BondMode::Static);
   must(LinkSet{.port = swp1_, .master = bond_});
@@ -102,7 +102,7 @@ TEST_P(BondContract, APortMovesFromOneBondToAnotherAndABondEntersABridgeAndNoBon
   EXPECT_EQ(link("swp1").master, other);
   EXPECT_TRUE(link("swp1").admin_up);
   EXPECT_TRUE(link("PortChannel2").carrier);
-  must(BridgeSet{.name = DeviceName{"Vlan10"}});
+  must(BridgeSet{.name = "Vlan10"});
   must(LinkSet{.port = other, .master = link("Vlan10").port});
   EXPECT_EQ(link("PortChannel2").master, link("Vlan10").port);
   EXPECT_FALSE(apply(LinkSet{.port = bond_, .master = bond_}).ok());
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(All, BondContract, ::testing::Values(Kind::Sim, Kind::K
 
 TEST(KernelWithoutBonding, RefusesABond) {
   SimDataPlane plane{{.spend = {}, .bonding = false}};
-  Operation bond{BondSet{.name = DeviceName{"PortChannel1"}}, {}};
+  Operation bond{BondSet{.name = "PortChannel1"}, {}};
   plane.apply({&bond, 1});
   EXPECT_EQ(bond.status.code(), StatusCode::Unimplemented);
   EXPECT_TRUE(plane.links().value().empty());

@@ -25,7 +25,7 @@ class BridgeContract : public DataPlaneContract {
   void SetUp() override {
     DataPlaneContract::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    must(BridgeSet{.name = DeviceName{"Vlan10"}});
+    must(BridgeSet{.name = "Vlan10"});
     bridge_ = link("Vlan10").port;
   }
   std::vector<std::string> entries() {
@@ -61,9 +61,9 @@ TEST_P(BridgeContract, ADeviceIsUpHasCarrierAndOurMarkAndItsNameIsTaken) {
   EXPECT_FALSE(link("swp1").bridge);
   EXPECT_EQ(link("swp1").vlan, 0U);
   EXPECT_FALSE(link("swp1").lower);
-  EXPECT_EQ(apply(BridgeSet{.name = DeviceName{"Vlan10"}}).code(), StatusCode::AlreadyExists);
-  EXPECT_EQ(apply(BridgeSet{.name = DeviceName{"swp1"}}).code(), StatusCode::AlreadyExists);
-  must(BridgeSet{.name = DeviceName{"Vlan20"}});
+  EXPECT_EQ(apply(BridgeSet{.name = "Vlan10"}).code(), StatusCode::AlreadyExists);
+  EXPECT_EQ(apply(BridgeSet{.name = "swp1"}).code(), StatusCode::AlreadyExists);
+  must(BridgeSet{.name = "Vlan20"});
   EXPECT_EQ(apply(LinkSet{.port = bridge_, .master = link("Vlan20").port}).code(), StatusCode::InvalidArgument);
   EXPECT_EQ(apply(LinkSet{.port = swp1_, .master = swp2_}).code(), StatusCode::Unimplemented);
   must(DeviceDelete{bridge_});
@@ -77,7 +77,7 @@ TEST_P(BridgeContract, APortThatEntersAndLeavesKeepsItsAddressesNeighborsAndNext
   must(LinkSet{.port = swp1_, .master = bridge_});
   EXPECT_EQ(link("swp1").master, bridge_);
   EXPECT_EQ(now(), before);
-  must(BridgeSet{.name = DeviceName{"Vlan20"}});
+  must(BridgeSet{.name = "Vlan20"});
   must(LinkSet{.port = swp1_, .master = link("Vlan20").port});
   EXPECT_EQ(link("swp1").master, link("Vlan20").port) << "it leaves the other bridge by itself";
   must(LinkSet{.port = swp1_, .master = IfIndex{}});
@@ -215,7 +215,7 @@ TEST_P(BridgeContract, AStaticEntryTakesThePlaceOfALearnedOneInTheOrderOfTheOrde
 }
 
 TEST_P(BridgeContract, ATaggedPortGoesUpAndDownWithItsPortAndGoesWithIt) {
-  const TaggedPortSet order{.name = DeviceName{"swp1.10"}, .port = swp1_, .bridge = bridge_, .vlan = 10};
+  const TaggedPortSet order{.name = "swp1.10", .port = swp1_, .bridge = bridge_, .vlan = 10};
   const Status made = apply(order);
   if (made.code() == StatusCode::Unimplemented) {
     std::cerr << "SKIPPED: this kernel has no 802.1Q devices (CONFIG_VLAN_8021Q)\n";

@@ -90,6 +90,8 @@ TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
       AddressSet{.port = swp1_, .address = {ip("10.0.0.1"), 33}},
       LinkSet{.port = swp1_, .mtu = 10},
       LinkSet{.port = {}, .up = true},
+      BridgeSet{.name = ""},
+      BridgeSet{.name = "a-name-too-long!"},  // 16 characters.
   };
   for (const Order& order : wrong) {
     const Status status = apply(order);
@@ -614,7 +616,7 @@ class VrfContract : public DataPlaneContract {
   void SetUp() override {
     DataPlaneContract::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const Status made = apply(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001});
+    const Status made = apply(VrfSet{.name = "Vrf1", .table = 1001});
     if (made.code() == StatusCode::Unimplemented) {
       std::cerr << "SKIPPED: this kernel has no VRF devices (CONFIG_NET_VRF)\n";
       GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: it has no VRF devices: " << made.to_string();
@@ -628,8 +630,8 @@ TEST_P(VrfContract, ADeviceIsUpHasItsTableAndOurMarkAndItsNameIsTaken) {
   EXPECT_EQ(link("Vrf1").vrf_table, 1001U);
   EXPECT_TRUE(link("Vrf1").ours);
   EXPECT_FALSE(link("swp1").ours);
-  EXPECT_EQ(apply(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001}).code(), StatusCode::AlreadyExists);
-  EXPECT_EQ(apply(VrfSet{.name = DeviceName{"swp1"}, .table = 1001}).code(), StatusCode::AlreadyExists);
+  EXPECT_EQ(apply(VrfSet{.name = "Vrf1", .table = 1001}).code(), StatusCode::AlreadyExists);
+  EXPECT_EQ(apply(VrfSet{.name = "swp1", .table = 1001}).code(), StatusCode::AlreadyExists);
   must(DeviceDelete{link("Vrf1").port});
   EXPECT_FALSE(link("Vrf1").port);
   EXPECT_EQ(apply(DeviceDelete{IfIndex{9999}}).code(), StatusCode::NotFound);

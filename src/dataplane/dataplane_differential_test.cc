@@ -149,7 +149,7 @@ IfIndex bridge_of(DataPlane& plane) {
 
 // Creates a bridge without carrier to the outside, so that only what it has itself is compared.
 IfIndex add_bridge(DataPlane& plane) {
-  Operation order{.order = BridgeSet{DeviceName{"br0"}}, .status = {}};
+  Operation order{.order = BridgeSet{"br0"}, .status = {}};
   plane.apply({&order, 1});
   return bridge_of(plane);
 }

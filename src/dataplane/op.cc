@@ -1,6 +1,8 @@
 // op.cc: the text of orders, and the errors that an order has by itself. Pure functions; any thread.
 #include "rondo/dataplane/op.h"
 
+#include <net/if.h>
+
 #include <cerrno>
 #include <type_traits>
 
@@ -70,18 +72,18 @@ std::string describe(const LinkSet& link) {
   if (link.mac) result.append(" MAC ").append(link.mac->to_string());
   return result;
 }
-std::string describe(const VrfSet& vrf) { return "VRF " + std::string{vrf.name.text()} + " with table " + std::to_string(vrf.table); }
+std::string describe(const VrfSet& vrf) { return "VRF " + vrf.name + " with table " + std::to_string(vrf.table); }
 std::string describe(const BridgeSet& bridge) {
-  return bridge.device ? "bridge of " + text(bridge.device) + " without VLAN filtering" : "bridge " + std::string{bridge.name.text()};
+  return bridge.device ? "bridge of " + text(bridge.device) + " without VLAN filtering" : "bridge " + bridge.name;
 }
 std::string describe(const BondSet& bond) {
   const std::string links = " with min_links " + std::to_string(bond.min_links);
   if (bond.device) return "bond of " + text(bond.device) + links;
-  return "bond " + std::string{bond.name.text()} + (bond.mode == BondMode::Static ? " of mode balance-xor" : " of mode 802.3ad") + links;
+  return "bond " + bond.name + (bond.mode == BondMode::Static ? " of mode balance-xor" : " of mode 802.3ad") + links;
 }
 std::string describe(const TaggedPortSet& tagged) {
-  return "device " + std::string{tagged.name.text()} + " for VLAN " + std::to_string(tagged.vlan) + " on " + text(tagged.port) +
-         " in the bridge of " + text(tagged.bridge);
+  return "device " + tagged.name + " for VLAN " + std::to_string(tagged.vlan) + " on " + text(tagged.port) + " in the bridge of " +
+         text(tagged.bridge);
 }
 std::string describe(const FdbSet& entry) { return "static entry " + entry.mac.to_string() + " on " + text(entry.port); }
 std::string describe(const FdbDelete& entry) { return "delete entry " + entry.mac.to_string() + " on " + text(entry.port); }
@@ -130,20 +132,24 @@ const char* fault(const LinkSet& link) {
   if (const char* const why = link.mac ? fault(*link.mac) : nullptr) return why;
   return fault(link.port);
 }
-const char* fault(const BridgeSet& bridge) { return bridge.name.text().empty() && !bridge.device ? "A device needs a name" : nullptr; }
+const char* fault(const std::string& device) {
+  if (device.size() >= IFNAMSIZ) return "The name of a device has at most 15 characters";
+  return device.empty() ? "A device needs a name" : nullptr;
+}
+const char* fault(const BridgeSet& bridge) { return bridge.device ? nullptr : fault(bridge.name); }
 const char* fault(const BondSet& bond) {
   if (bond.mode != BondMode::Lacp && bond.mode != BondMode::Static) return "A bond has the mode 802.3ad or balance-xor";
-  return bond.name.text().empty() && !bond.device ? "A device needs a name" : nullptr;
+  return bond.device ? nullptr : fault(bond.name);
 }
 const char* fault(const TaggedPortSet& tagged) {
-  if (tagged.name.text().empty()) return "A device needs a name";
+  if (const char* const why = fault(tagged.name)) return why;
   if (tagged.vlan < 1 || tagged.vlan > 4094) return "A VLAN is 1 to 4094";
   return fault(tagged.port) != nullptr ? fault(tagged.port) : fault(tagged.bridge);
 }
 const char* fault(const FdbSet& entry) { return fault(entry.mac) != nullptr ? fault(entry.mac) : fault(entry.port); }
 const char* fault(const FdbDelete& entry) { return fault(entry.port); }
 const char* fault(const VrfSet& vrf) {
-  if (vrf.name.text().empty()) return "A device needs a name";
+  if (const char* const why = fault(vrf.name)) return why;
   return vrf.table == 0 ? "Table 0 is no table" : nullptr;
 }
 const char* fault(const DeviceDelete& device) { return fault(device.device); }

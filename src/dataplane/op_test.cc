@@ -35,8 +35,8 @@ TEST(Order, ReadsAsASentence) {
       {AddressDelete{.port = port, .address = prefix("10.0.0.1/24")}, "delete address 10.0.0.1/24 on port 3"},
       {LinkSet{.port = port, .up = true, .mtu = 1500}, "port 3 up mtu 1500"},
       {LinkSet{.port = port, .up = false}, "port 3 down"},
-      {BondSet{.name = DeviceName{"Po1"}, .min_links = 2}, "bond Po1 of mode 802.3ad with min_links 2"},
-      {BondSet{.name = DeviceName{"Po1"}, .mode = BondMode::Static}, "bond Po1 of mode balance-xor with min_links 0"},
+      {BondSet{.name = "Po1", .min_links = 2}, "bond Po1 of mode 802.3ad with min_links 2"},
+      {BondSet{.name = "Po1", .mode = BondMode::Static}, "bond Po1 of mode balance-xor with min_links 0"},
       {BondSet{.name = {}, .min_links = 2, .device = port}, "bond of port 3 with min_links 2"},
   };
   for (const auto& [order, text] : cases) EXPECT_EQ(to_string(order), text);

@@ -82,8 +82,8 @@ void add(Digest& to, const LinkSet& link) {
   if (link.master) to.add(std::uint64_t{link.master->value()} + 1);
   if (link.mac) to.add(*link.mac);
 }
-void add(Digest& to, const DeviceName& name) {
-  for (const char c : name.text()) to.add(static_cast<unsigned char>(c));
+void add(Digest& to, const std::string& name) {
+  for (const char c : name) to.add(static_cast<unsigned char>(c));
 }
 void add(Digest& to, const VrfSet& vrf) {
   add(to, vrf.name);

@@ -1,4 +1,4 @@
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 
 #include "dataplane/order_records.h"
 #include "rondo/dataplane/limits.h"
@@ -36,7 +36,7 @@ Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
           scheduler, [this](std::span<Operation> ops) { apply(ops); },
           {.name = "programmer",
            .target = "the data plane",
-           .mode = options.mode,
+           .in_line = options.in_line,
            .lanes = {1, 1},
            .priority = options.priority,
            .operations_max = options.ops_max,

@@ -1,6 +1,6 @@
 // Goal: orders of a lane stay in order; Urgent overtakes Bulk between two batches; every order is answered once with its own status; and
 // shutdown loses no order. Method: a data plane that records and can be held; both modes where the rule does not depend on one.
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -98,10 +98,10 @@ std::vector<Operation> orders(std::uint32_t first, std::uint32_t count) {
   return ops;
 }
 
-class ProgrammerTest : public ::testing::TestWithParam<Programmer::Mode> {
+class ProgrammerTest : public ::testing::TestWithParam<bool> {
  protected:
   void make(Programmer::Options options = {}) {
-    options.mode = GetParam();
+    options.in_line = GetParam();
     programmer_ = std::make_unique<Programmer>(scheduler_, plane_, options);
   }
   Programmer::Done collect() {
@@ -250,10 +250,8 @@ TEST_P(ProgrammerTest, TheEndAppliesWhatWasSubmittedAndAnswersNobody) {
   EXPECT_THAT(answered_, IsEmpty());
 }
 
-std::string name_of(const ::testing::TestParamInfo<Programmer::Mode>& info) {
-  return info.param == Programmer::Mode::Thread ? "Thread" : "Inline";
-}
-INSTANTIATE_TEST_SUITE_P(All, ProgrammerTest, ::testing::Values(Programmer::Mode::Thread, Programmer::Mode::Inline), name_of);
+std::string name_of(const ::testing::TestParamInfo<bool>& info) { return info.param ? "Inline" : "Thread"; }
+INSTANTIATE_TEST_SUITE_P(All, ProgrammerTest, ::testing::Bool(), name_of);
 
 class ThreadProgrammer : public ProgrammerTest {};
 
@@ -346,7 +344,7 @@ TEST_P(ThreadProgrammer, SubmittingNeverWaitsForTheKernel) {
   run_until_answered(30'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ThreadProgrammer, ::testing::Values(Programmer::Mode::Thread), name_of);
+INSTANTIATE_TEST_SUITE_P(All, ThreadProgrammer, ::testing::Values(false), name_of);
 
 }  // namespace
 }  // namespace rondo

@@ -142,22 +142,22 @@ struct Reconciler::Known {
            (!order.master || *order.master == link.master) && (!order.mac || *order.mac == link.mac);
   }
   bool meets(const VrfSet& order) const {
-    const auto found = devices.find(order.name.text());
+    const auto found = devices.find(order.name);
     return found != devices.end() && found->second.vrf_table == order.table;
   }
   bool meets(const BridgeSet& order) const {
-    const auto found = devices.find(order.name.text());
+    const auto found = devices.find(order.name);
     return found != devices.end() && found->second.bridge && !order.device;
   }
   bool meets(const TaggedPortSet& order) const {
-    const auto found = devices.find(order.name.text());
+    const auto found = devices.find(order.name);
     if (found == devices.end()) return false;
     const LinkEvent& device = found->second;
     return device.vlan == order.vlan && device.lower == order.port && device.master == order.bridge;
   }
   /// An order without a device only creates, so a bond with other min_links meets it.
   bool meets(const BondSet& order) const {
-    const auto found = devices.find(order.name.text());
+    const auto found = devices.find(order.name);
     if (found == devices.end() || found->second.bond != order.mode) return false;
     return !order.device || (order.device == found->second.port && order.min_links == found->second.min_links && !found->second.altered);
   }
@@ -218,7 +218,7 @@ struct Reconciler::Known {
   void disbelieve(const BridgeSet&) {}
   void disbelieve(const TaggedPortSet&) {}
   void disbelieve(const BondSet& order) {
-    const auto found = devices.find(order.name.text());
+    const auto found = devices.find(order.name);
     if (found == devices.end() || !order.device) return;
     found->second.min_links = order.min_links;
     found->second.altered = false;
@@ -302,8 +302,8 @@ struct Reconciler::Known {
     unwanted_addresses.erase(key(order.address.length));
     if (address.is_v6()) unwanted_addresses.erase(unwanted_addresses.lower_bound(key(0)), unwanted_addresses.upper_bound(key(128)));
   }
-  void want_device(const DeviceName& name) {
-    const auto found = devices.find(name.text());
+  void want_device(const std::string& name) {
+    const auto found = devices.find(name);
     if (found != devices.end()) unwanted_devices.erase(found->second.port.value());
   }
   void want(NexthopId id) {
@@ -329,7 +329,7 @@ Status Reconciler::read() {
                          Known::Route{.nexthop = route.nexthop,
                                       .type = route.type,
                                       .believed = source.has_value(),
-                                      .flawed = route.flaw != RouteFlaw::None,
+                                      .flawed = route.has_metrics || route.is_outranked,
                                       .source = source.value_or(0)});
   });
   if (!routes.ok()) return routes;

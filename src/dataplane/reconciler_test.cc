@@ -187,7 +187,7 @@ class BridgedReconcilerTest : public ReconcilerTest {
  protected:
   void SetUp() override {
     ReconcilerTest::SetUp();
-    must(plane_, {BridgeSet{DeviceName{"Vlan10"}}, BridgeSet{DeviceName{"Vlan20"}}});
+    must(plane_, {BridgeSet{"Vlan10"}, BridgeSet{"Vlan20"}});
     first_ = link("Vlan10").port;
     second_ = link("Vlan20").port;
     must(plane_, {LinkSet{port_, {}, {}, first_}, FdbSet{port_, kStation}});
@@ -284,8 +284,7 @@ class BondedReconcilerTest : public ReconcilerTest {
  protected:
   void SetUp() override {
     ReconcilerTest::SetUp();
-    must(plane_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 1}, BondSet{.name = DeviceName{"PortChannel2"}},
-                  LinkSet{port_, false, {}}});
+    must(plane_, {BondSet{.name = "PortChannel1", .min_links = 1}, BondSet{.name = "PortChannel2"}, LinkSet{port_, false, {}}});
     bond_ = link("PortChannel1").port;
     other_ = link("PortChannel2").port;
     must(plane_, {LinkSet{port_, {}, {}, bond_}, AddressSet{bond_, kOnBond}});
@@ -322,17 +321,17 @@ TEST_F(BondedReconcilerTest, AnOrderForAnotherBondTakesThePortDown) {
 }
 
 TEST_F(BondedReconcilerTest, ABondWithOtherMinLinksIsNotCreatedAgain) {
-  must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 2}});
+  must(bonded_, {BondSet{.name = "PortChannel1", .min_links = 2}});
   EXPECT_EQ(executed(), 0U);
-  must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 2, .device = bond_}});
+  must(bonded_, {BondSet{.name = "PortChannel1", .min_links = 2, .device = bond_}});
   EXPECT_EQ(executed(), 1U);
   EXPECT_EQ(link("PortChannel1").min_links, 2U);
 }
 
 TEST_F(BondedReconcilerTest, MinLinksThatAnotherProgramChangesAfterTheReadingAreSetAgain) {
-  ASSERT_TRUE(plane_.meddle(BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 0, .device = bond_}).ok());
+  ASSERT_TRUE(plane_.meddle(BondSet{.name = "PortChannel1", .min_links = 0, .device = bond_}).ok());
   bonded_.link_event(link("PortChannel1"));
-  must(bonded_, {BondSet{.name = DeviceName{"PortChannel1"}, .min_links = 1, .device = bond_}});
+  must(bonded_, {BondSet{.name = "PortChannel1", .min_links = 1, .device = bond_}});
   EXPECT_EQ(link("PortChannel1").min_links, 1U);
   EXPECT_TRUE(trusts());
 }
@@ -340,7 +339,7 @@ TEST_F(BondedReconcilerTest, MinLinksThatAnotherProgramChangesAfterTheReadingAre
 TEST_F(BondedReconcilerTest, ABridgeThatIsMadeAfterTheReadingTakesNoPortDown) {
   const IfIndex late = plane_.add_port("B");
   bonded_.link_event(link("B"));
-  must(bonded_, {BridgeSet{DeviceName{"Vlan30"}}});
+  must(bonded_, {BridgeSet{"Vlan30"}});
   bonded_.link_event(link("Vlan30"));
   must(bonded_, {LinkSet{late, {}, {}, link("Vlan30").port}, DeviceDelete{link("Vlan30").port}});
   EXPECT_TRUE(trusts());
@@ -348,7 +347,7 @@ TEST_F(BondedReconcilerTest, ABridgeThatIsMadeAfterTheReadingTakesNoPortDown) {
 
 TEST_F(BondedReconcilerTest, AVrfThatIsMadeAfterTheReadingTakesItsPortsDown) {
   const IfIndex late = plane_.add_port("B");
-  must(bonded_, {VrfSet{DeviceName{"Vrf1"}, 1001}});
+  must(bonded_, {VrfSet{"Vrf1", 1001}});
   bonded_.link_event(link("Vrf1"));
   EXPECT_TRUE(trusts());
   must(bonded_, {LinkSet{late, {}, {}, link("Vrf1").port}});
@@ -357,7 +356,7 @@ TEST_F(BondedReconcilerTest, AVrfThatIsMadeAfterTheReadingTakesItsPortsDown) {
 
 TEST_F(BondedReconcilerTest, APortThatLeavesAVrfAfterTheReadingGoesDown) {
   const IfIndex late = plane_.add_port("B");
-  must(plane_, {VrfSet{DeviceName{"Vrf1"}, 1001}});
+  must(plane_, {VrfSet{"Vrf1", 1001}});
   must(plane_, {LinkSet{late, {}, {}, link("Vrf1").port}});
   bonded_.link_event(link("B"));
   bonded_.link_event(link("Vrf1"));

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "dataplane/drift_kind.h"
+#include "dataplane/programmer.h"
 #include "journal/format.h"
 #include "rondo/base/status.h"
 #include "rondo/base/time.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/sched/policy.h"
 #include "rondo/store/change.h"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "dataplane/order_digest.h"
+#include "dataplane/programmer.h"
 #include "journal/encode.h"
 #include "journal/format.h"
 #include "journal/plane_codec.h"
@@ -15,7 +16,6 @@
 #include "journal/writer.h"
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 

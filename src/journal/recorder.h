@@ -15,9 +15,9 @@
 
 #include "dataplane/drift_kind.h"
 #include "dataplane/order_records.h"
+#include "dataplane/programmer.h"
 #include "journal/format.h"
 #include "orch/runtime_events.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/journal/journal.h"
 #include "rondo/orch/fact.h"
 #include "rondo/sched/policy.h"

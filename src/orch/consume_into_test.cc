@@ -283,7 +283,7 @@ TEST_F(ConsumeInto, AnOperationIsOfTheObject) {
                         [&](std::span<Call> calls) {
                           for (const Call& call : calls) applied.push_back(call.rows);
                         },
-                        {.name = "device", .mode = ExecutorMode::Inline, .priority = Priority::p0, .operations_max = 1}};
+                        {.name = "device", .in_line = true, .priority = Priority::p0, .operations_max = 1}};
   consume({"T"});
   outcome = [&](Rows rows) { return orch.stage_on(device, 0, Call{rows.size()}, [](const Call&) { return Outcome::done(); }); };
   write("T", "vip1:a");

@@ -51,15 +51,15 @@ class Elsewhere::Answers final : public Source {
   std::deque<Task> tasks_;
 };
 
-Result<std::unique_ptr<Elsewhere>> Elsewhere::make(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown) {
+Result<std::unique_ptr<Elsewhere>> Elsewhere::make(Scheduler& scheduler, bool in_line, unsigned threads, OnThrown on_thrown) {
   try {
-    return std::unique_ptr<Elsewhere>{new Elsewhere(scheduler, mode, threads, std::move(on_thrown))};
+    return std::unique_ptr<Elsewhere>{new Elsewhere(scheduler, in_line, threads, std::move(on_thrown))};
   } catch (const std::system_error& refused) {
     return failure(StatusCode::ResourceExhausted, std::string{"starting a thread for run_elsewhere: "} + refused.what());
   }
 }
 
-Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown)
+Elsewhere::Elsewhere(Scheduler& scheduler, bool in_line, unsigned threads, OnThrown on_thrown)
     : scheduler_(scheduler),
       on_thrown_(std::move(on_thrown)),
       executor_(scheduler,
@@ -70,7 +70,7 @@ Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, 
                 },
                 {.name = std::string{kName},
                  .target = "the work",
-                 .mode = mode,
+                 .in_line = in_line,
                  .threads = threads,
                  .operations_max = limits::kElsewhereTasks,
                  .batch_max = 1,  // Thus a job waits for a free thread and not behind another job.

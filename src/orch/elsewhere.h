@@ -22,7 +22,7 @@ class Elsewhere {
   using OnThrown = std::function<void(const std::exception_ptr& thrown)>;
 
   /// 'on_thrown' receives the exceptions of callbacks. ResourceExhausted when a thread cannot be started.
-  static Result<std::unique_ptr<Elsewhere>> make(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown);
+  static Result<std::unique_ptr<Elsewhere>> make(Scheduler& scheduler, bool in_line, unsigned threads, OnThrown on_thrown);
   /// Requests the running jobs to stop, and waits for them.
   ~Elsewhere();
   Elsewhere(const Elsewhere&) = delete;
@@ -39,7 +39,7 @@ class Elsewhere {
   };
   class Answers;
 
-  Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown);
+  Elsewhere(Scheduler& scheduler, bool in_line, unsigned threads, OnThrown on_thrown);
   void answered(Task& task);
 
   Scheduler& scheduler_;

@@ -242,7 +242,7 @@ Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority 
     // A runtime whose clock is simulated is deterministic, so its pool has no threads.
     const bool is_real = dynamic_cast<const SystemClock*>(p.clock) != nullptr;
     Result<std::unique_ptr<Elsewhere>> made = Elsewhere::make(
-        *p.scheduler, is_real ? ExecutorMode::Thread : ExecutorMode::Inline, p.elsewhere_threads,
+        *p.scheduler, !is_real, p.elsewhere_threads,
         [&p](const std::exception_ptr& thrown) { p.report_thrown(Elsewhere::kName, Change::event("throws", "function", {}), thrown); });
     if (!made) return made.error();
     p.elsewhere = std::move(*made);

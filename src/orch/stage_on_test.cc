@@ -52,7 +52,7 @@ class StageOn : public testing::Test {
   };
   Executor<Call> device{fixture.runtime.scheduler(),
                         [this](std::span<Call> calls) { apply(calls); },
-                        {.name = "device", .mode = ExecutorMode::Inline, .priority = Priority::p0, .operations_max = 2}};
+                        {.name = "device", .in_line = true, .priority = Priority::p0, .operations_max = 2}};
   OpenOrch& orch = fixture.runtime.add<OpenOrch>();
 };
 

@@ -154,7 +154,7 @@ struct ExecutorBase::Impl final : public Source {
       simulated.resize(options.threads);
       return;
     }
-    if (options.mode == ExecutorMode::Inline) return;
+    if (options.in_line) return;
     // A batch that waits behind a long one cannot move to another thread, so each of several threads has one batch at a time.
     const std::size_t batches = options.threads == 1 ? limits::kExecutorBatches : 1;
     for (unsigned i = 0; i < options.threads; ++i) {

@@ -94,10 +94,10 @@ class Target {
   std::vector<std::vector<int>> batches_;
 };
 
-class ExecutorTest : public ::testing::TestWithParam<ExecutorMode> {
+class ExecutorTest : public ::testing::TestWithParam<bool> {
  protected:
   void make(ExecutorOptions options = {}) {
-    options.mode = GetParam();
+    options.in_line = GetParam();
     executor_.emplace(
         scheduler_, [this](std::span<Call> operations) { target_.apply(operations); }, std::move(options));
   }
@@ -207,7 +207,7 @@ TEST_P(ExecutorTest, TheEndAppliesWhatWasSubmittedOrDropsIt) {
     Target target;
     {
       Executor<Call> executor(scheduler_, [&](std::span<Call> operations) { target.apply(operations); },
-                              {.mode = GetParam(), .at_end = end});
+                              {.in_line = GetParam(), .at_end = end});
       executor.submit(0, calls(20, 1000), collect());
     }
     std::size_t applied = 0;
@@ -218,8 +218,7 @@ TEST_P(ExecutorTest, TheEndAppliesWhatWasSubmittedOrDropsIt) {
   EXPECT_THAT(answered_, IsEmpty());
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExecutorTest, ::testing::Values(ExecutorMode::Thread, ExecutorMode::Inline),
-                         [](const auto& mode) { return mode.param == ExecutorMode::Thread ? "Thread" : "Inline"; });
+INSTANTIATE_TEST_SUITE_P(All, ExecutorTest, ::testing::Bool(), [](const auto& mode) { return mode.param ? "Inline" : "Thread"; });
 
 class ThreadExecutor : public ExecutorTest {};
 
@@ -272,7 +271,7 @@ TEST_P(ThreadExecutor, AnOperationDoesNotWaitBehindALongOneWhileAThreadIsFree) {
   run_until_answered(10);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ThreadExecutor, ::testing::Values(ExecutorMode::Thread), [](const auto&) { return "Thread"; });
+INSTANTIATE_TEST_SUITE_P(All, ThreadExecutor, ::testing::Values(false), [](const auto&) { return "Thread"; });
 
 // --- The choice of the next lane
 
@@ -322,7 +321,7 @@ TEST(ExecutorDeathTest, OptionsThatCannotBeAreProgramErrors) {
   };
   EXPECT_DEATH(made({.threads = limits::kExecutorThreads + 1}), "'executor' was called with 65 threads, and 1 to 64 are possible");
   EXPECT_DEATH(made({.lanes = std::vector<unsigned>(limits::kExecutorLanes + 1, 1U)}), "with 17 lanes");
-  Executor<Call> executor(scheduler, [](std::span<Call>) {}, {.mode = ExecutorMode::Inline});
+  Executor<Call> executor(scheduler, [](std::span<Call>) {}, {.in_line = true});
   EXPECT_DEATH(executor.submit(1, calls(1, 1), {}), "to submit to lane 1 of 1");
   EXPECT_DEATH(std::jthread([&] { executor.submit(0, calls(1, 1), {}); }).join(), "use Runtime::post");
   EXPECT_DEATH(made({.lanes = {1, 0}}), "0 batches in a row");

@@ -16,6 +16,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/sched/reactor.h"
 #include "rondo/sched/source.h"
+#include "sched/reactor_event.h"
 
 namespace rondo {
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "sched/reactor_event.h"
 #include "sim/test_source.h"
 
 namespace rondo {

@@ -13,6 +13,7 @@
 #include "base/prefetch.h"
 #include "rondo/base/text.h"
 #include "sched/limits.h"
+#include "sched/reactor_event.h"
 #include "sched/scheduler_inside.h"
 #include "sched/turn_observer.h"
 #include "sched/turn_overrides.h"
@@ -594,7 +595,6 @@ void Scheduler::for_each_source(const std::function<void(const Source&)>& visit)
 }
 
 void Scheduler::on_long_turn(std::function<void(const LongTurn&)> callback) { on_long_turn_ = std::move(callback); }
-
 void Scheduler::on_quarantine(std::function<void(const Source&, const Status&)> callback) { on_quarantine_ = std::move(callback); }
 
 }  // namespace rondo

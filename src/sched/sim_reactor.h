@@ -9,6 +9,7 @@
 
 #include "rondo/sched/reactor.h"
 #include "rondo/sched/sim_clock.h"
+#include "sched/reactor_event.h"
 
 namespace rondo {
 

@@ -57,7 +57,7 @@ SwitchAgent::SwitchAgent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions 
       readings_(JournalRecorder::of(runtime), options_.restart),
       reconciler_(plane),
       programmer_(runtime.scheduler(), reconciler_,
-                  {.mode = options_.mode,
+                  {.in_line = options_.in_line,
                    .priority = kAnswers,
                    .ops_max = options_.orders_max,
                    .observer = JournalRecorder::of(runtime),
@@ -355,7 +355,7 @@ void SwitchAgent::begin_audits() {
   };
   const auto none_unwanted = [this](ObjectKind kind) { safety_.forget("unwanted " + std::string{to_string(kind)}); };
   const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, fdb_, programmer_, repair_these, may_delete, none_unwanted};
-  audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
+  audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.in_line);
   row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
                       [this](std::string_view table) { return audit_->differing(table); });
 }

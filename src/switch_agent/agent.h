@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/programmer.h"
 #include "dataplane/reconciler.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/limits.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
 #include "switch_agent/audit.h"
@@ -48,7 +48,8 @@ class Interfaces;
 class Neighbors;
 
 struct SwitchAgentOptions {
-  Programmer::Mode mode = Programmer::Mode::Thread;
+  /// Orders are executed in turns, not on a thread: for simulation.
+  bool in_line = false;
   /// The kernel's table for routes of the default VRF.
   std::uint32_t table = kMainTable;
   /// The most orders under way. Each takes about a microsecond: this is the data plane's work while our thread has no processor.

@@ -58,7 +58,7 @@ std::size_t index_of(ObjectKind kind) noexcept { return static_cast<std::size_t>
 
 }  // namespace
 
-Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode)
+Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, bool in_line)
     : Source("audit", kAudit),
       runtime_(runtime),
       plane_(plane),
@@ -69,7 +69,8 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
           [this](std::span<Reading> readings) {
             for (Reading& one : readings) read(one);
           },
-          {.name = "audit reader", .target = "the data plane", .mode = mode, .priority = kAudit, .at_end = ExecutorEnd::Drop}, unrecorded_),
+          {.name = "audit reader", .target = "the data plane", .in_line = in_line, .priority = kAudit, .at_end = ExecutorEnd::Drop},
+          unrecorded_),
       period_timer_("audit period", kAudit, [this] { enqueue(kAllKinds); }),
       notice_timer_("audit notice", kAudit,
                     [this] {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "dataplane/drift_kind.h"
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 #include "rondo/sched/executor.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
@@ -98,7 +98,7 @@ struct AuditResult {
 class Audit final : public Source {
  public:
   /// All arguments must outlive the audit. It only reads 'plane'.
-  Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode);
+  Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, bool in_line);
   ~Audit() override;
 
   /// Enables the audit, which does nothing before this call. 'audits_now': also audits all kinds now, since earlier changes were not

@@ -65,14 +65,14 @@ Outcome Lags::set(std::string_view key, const Fields& fields) {
   if (asked.device && ids_.device(name).bond != row->mode) return replace(name, lag);
   mtus_.set_port_row(name, row->mtu);
   std::vector<Operation> orders;
-  if (!asked.device || !lag.asked) orders.push_back({BondSet{DeviceName{name}, row->mode, row->min_links}, {}});
+  if (!asked.device || !lag.asked) orders.push_back({BondSet{name, row->mode, row->min_links}, {}});
   if (asked.device) orders.push_back({LinkSet{asked.device, row->admin_up, mtus_.wanted(name)}, {}});
   program_all(programmer_, std::move(orders), [this, name, asked, ticket = current_ticket()](const Status& status) {
     const bool has_links = !asked.device || ids_.find(name) != asked.device ||
                            (ids_.device(name).min_links == asked.row.min_links && !ids_.device(name).altered);
     if (!status.ok() || has_links) return settle(ticket, answered(name, asked, status));
     // After the rest, which may be refused: a change that is rejected changes nothing.
-    program(programmer_, BondSet{DeviceName{name}, asked.row.mode, asked.row.min_links, asked.device},
+    program(programmer_, BondSet{name, asked.row.mode, asked.row.min_links, asked.device},
             [this, name, asked, ticket](const Status& links) { settle(ticket, answered(name, asked, links)); });
   });
   return Outcome::staged();
@@ -190,7 +190,7 @@ Outcome Lags::deleted(const std::string& name, const Status& status) {
 void Lags::restore_settings(const std::string& name) {
   const auto it = lags_.find(name);
   if (it == lags_.end() || !it->second.usable || it->second.device != ids_.find(name)) return;
-  program(programmer_, BondSet{DeviceName{name}, it->second.mode, ids_.device(name).min_links, it->second.device}, [](const Status&) {});
+  program(programmer_, BondSet{name, it->second.mode, ids_.device(name).min_links, it->second.device}, [](const Status&) {});
 }
 
 /// What another program changed of what the row asks for, and how to set it again; empty if it changed nothing.

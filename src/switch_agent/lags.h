@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/drift.h"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/drift.h"

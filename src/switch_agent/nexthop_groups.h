@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "rondo/sched/source.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/programmer.h"
 #include "rondo/base/metrics.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/plane_state.h"
 #include "switch_agent/drift.h"

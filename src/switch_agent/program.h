@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/dataplane/programmer.h"
+#include "dataplane/programmer.h"
 
 namespace rondo::switch_agent {
 

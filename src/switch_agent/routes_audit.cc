@@ -18,8 +18,8 @@ std::string in_words(const RouteEntry& actual) {
   std::string words = to_string(
       RouteSet{.prefix = actual.prefix, .nexthop = actual.nexthop, .table = actual.table, .type = actual.type, .source = actual.source});
   if (actual.metric != kOwnMetric) words.append(" metric ").append(std::to_string(actual.metric));
-  if (actual.flaw == RouteFlaw::Extras) words.append(" with metrics");
-  if (actual.flaw == RouteFlaw::Outranked) words.append(" behind a route of another program, which decides the packets");
+  if (actual.has_metrics) words.append(" with metrics");
+  if (actual.is_outranked) words.append(" behind a route of another program, which decides the packets");
   if (actual.tos != 0) words.append(" tos ").append(std::to_string(unsigned{actual.tos}));
   return words;
 }
@@ -137,8 +137,8 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
     return;
   }
   const RouteMap::Group& group = routes_.group(route.group);
-  const bool is_same =
-      actual.type == route.type && actual.nexthop == group.entry->id && actual.source == group.source && actual.flaw == RouteFlaw::None;
+  const bool is_same = actual.type == route.type && actual.nexthop == group.entry->id && actual.source == group.source &&
+                       !actual.has_metrics && !actual.is_outranked;
   const bool is_second = before == RouteMap::Mark::Same;  // Another program made a second one, with our number.
   if (is_same) {
     if (findings.look() == 1 && before == RouteMap::Mark::Suspect) return;

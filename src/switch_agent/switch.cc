@@ -68,7 +68,7 @@ Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options)
                                                             ", and its data plane (" + plane.describe() + ") has protocol " +
                                                             std::to_string(known) + ": both need the same number");
   switch_agent::SwitchAgentOptions given;
-  given.mode = options.in_line ? Programmer::Mode::Inline : Programmer::Mode::Thread;
+  given.in_line = options.in_line;
   given.table = options.table;
   given.protocol = options.protocol;
   given.hold = options.hold;

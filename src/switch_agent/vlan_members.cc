@@ -206,7 +206,7 @@ std::vector<Operation> VlanMembers::orders_for(const Place& place, std::uint16_t
   const IfIndex device = ids_.find(member.device);
   if (!member.tagged) return {{LinkSet{device, std::nullopt, std::nullopt, bridge}, {}}};
   std::vector<Operation> orders;
-  if (!device || !member.asked) orders.push_back({TaggedPortSet{DeviceName{member.device}, ids_.find(place.second), bridge, number}, {}});
+  if (!device || !member.asked) orders.push_back({TaggedPortSet{member.device, ids_.find(place.second), bridge, number}, {}});
   if (!device) return orders;
   LinkSet link{device};
   if (!ids_.is_in(member.device, place.first)) link.master = bridge;

@@ -47,8 +47,8 @@ Outcome Vlans::set(std::string_view key, const Fields& fields) {
   vlan.wanted_mac = row->mac;
   const bool is_set_up = device && !vlan.asked && row->admin_up && ids_.up_number(name) == 0;
   std::vector<Operation> orders;
-  if (!device || !vlan.asked) orders.push_back({BridgeSet{DeviceName{name}}, {}});
-  if (ids_.device(name).altered) orders.push_back({BridgeSet{DeviceName{name}, device}, {}});
+  if (!device || !vlan.asked) orders.push_back({BridgeSet{name}, {}});
+  if (ids_.device(name).altered) orders.push_back({BridgeSet{name, device}, {}});
   if (device) orders.push_back({LinkSet{device, row->admin_up, mtus_.wanted(name), std::nullopt, row->mac}, {}});
   program_all(programmer_, std::move(orders), [this, name, device, is_set_up, mtu_before, ticket = current_ticket()](const Status& status) {
     Outcome outcome = answered(name, device, is_set_up, status);
@@ -115,7 +115,7 @@ Outcome Vlans::deleted(const std::string& name, const Status& status) {
 void Vlans::restore_settings(const std::string& name) {
   const auto it = vlans_.find(name);
   if (it == vlans_.end() || !it->second.usable || it->second.device != ids_.find(name)) return;
-  program(programmer_, BridgeSet{DeviceName{name}, it->second.device}, [](const Status&) {});
+  program(programmer_, BridgeSet{name, it->second.device}, [](const Status&) {});
 }
 
 /// What another program changed of what the row asks for, and how to set it again; empty if it changed nothing.

@@ -70,7 +70,7 @@ Outcome Vrfs::set(std::string_view key, const Fields&) {
   }
   tables_.set(name, table);
   std::vector<Operation> orders;
-  if (!device || !vrf.asked) orders.push_back({VrfSet{DeviceName{name}, table}, {}});
+  if (!device || !vrf.asked) orders.push_back({VrfSet{name, table}, {}});
   if (device && !is_up(name)) orders.push_back({LinkSet{device, true}, {}});
   if (orders.empty() && vrf.ended) return finish(name);
   program_all(programmer_, std::move(orders), [this, name, device, ticket = current_ticket()](const Status& status) {

@@ -28,7 +28,7 @@ class AgentTestbed {
         plane(with_cost(std::move(options))),
         journal_options(std::move(journal)),
         runtime(runtime_options()),
-        agent(runtime, plane, {.mode = Programmer::Mode::Inline, .retry_quota = retry_quota, .safety = safety, .audit = audit}) {
+        agent(runtime, plane, {.in_line = true, .retry_quota = retry_quota, .safety = safety, .audit = audit}) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 

@@ -858,7 +858,7 @@ class KernelWithoutBonding : public LagTest {
     options.reactor = &world.reactor();
     runtime = std::make_unique<Runtime>(std::move(options));
     runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<SwitchAgent>(*runtime, without, SwitchAgentOptions{.mode = Programmer::Mode::Inline});
+    agent = std::make_unique<SwitchAgent>(*runtime, without, SwitchAgentOptions{.in_line = true});
     EXPECT_TRUE(agent->start().ok());
   }
   ~KernelWithoutBonding() override { stop(); }

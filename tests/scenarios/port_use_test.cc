@@ -50,7 +50,7 @@ class PortUseTest : public SwitchTest {
     runtime = std::make_unique<Runtime>(std::move(options));
     devices();
     rows();
-    agent = std::make_unique<SwitchAgent>(*runtime, late, SwitchAgentOptions{.mode = Programmer::Mode::Inline});
+    agent = std::make_unique<SwitchAgent>(*runtime, late, SwitchAgentOptions{.in_line = true});
     ASSERT_TRUE(agent->start().ok());
     run_for(5s);
     EXPECT_TRUE(agent->has_restarted());
@@ -172,7 +172,7 @@ TEST_F(PortUseTest, ARecordedStartWithStandingRowsCanBeReplayed) {
   {
     Runtime again((*opened)->runtime_options());
     SwitchAgent lived_again(again, (*opened)->plane(),
-                            {.mode = Programmer::Mode::Inline, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
+                            {.in_line = true, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
     ASSERT_TRUE(lived_again.start().ok());
     const replay::ReplayReport report = (*opened)->run(again);
     EXPECT_TRUE(report.same) << report.expected << " but " << report.came;

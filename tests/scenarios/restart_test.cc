@@ -44,7 +44,7 @@ class RestartTestbed {
     runtime_options.reactor = &world.reactor();
     if (!journal_file.empty()) runtime_options.observer = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
-    options.mode = Programmer::Mode::Inline;
+    options.in_line = true;
     agent = std::make_unique<SwitchAgent>(*runtime, plane, std::move(options));
     ASSERT_TRUE(agent->start().ok());
   }
@@ -428,7 +428,7 @@ TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   testbed.feed(rows);
   testbed.run_for(2s);
   testbed.stop();
-  ASSERT_TRUE(testbed.plane.meddle(BridgeSet{DeviceName{"Vlan10"}}).ok());
+  ASSERT_TRUE(testbed.plane.meddle(BridgeSet{"Vlan10"}).ok());
   const std::vector<LinkEvent> links = testbed.plane.links().value();
   const auto device = [&links](std::string_view name) { return std::ranges::find(links, name, &LinkEvent::name)->port; };
   ASSERT_TRUE(testbed.plane.meddle(LinkSet{.port = device("C"), .master = device("Vlan10")}).ok());

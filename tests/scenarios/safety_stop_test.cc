@@ -49,7 +49,7 @@ class SafetyStopAtAStart : public testing::Test {
     runtime_options.reactor = &world.reactor();
     if (!journal_file.empty()) runtime_options.observer = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
-    agent = std::make_unique<SwitchAgent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .safety = safety});
+    agent = std::make_unique<SwitchAgent>(*runtime, plane, SwitchAgentOptions{.in_line = true, .safety = safety});
     agent->safety().on_event([this](Event event, const SafetyStop::Held& held) {
       events.push_back(event);
       newest = held;
@@ -154,7 +154,7 @@ TEST_F(SafetyStopAtAStart, ARecordedDayWithAStopReplays) {
   {
     Runtime again((*opened)->runtime_options());
     SwitchAgent lived_again(again, (*opened)->plane(),
-                            {.mode = Programmer::Mode::Inline, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
+                            {.in_line = true, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
     ASSERT_TRUE(lived_again.start().ok());
     const replay::ReplayReport report = (*opened)->run(again);
     EXPECT_TRUE(report.same) << report.expected << " but " << report.came;

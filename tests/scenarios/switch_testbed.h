@@ -29,8 +29,7 @@ class SwitchTest : public testing::Test {
     options.reactor = &world.reactor();
     runtime = std::make_unique<Runtime>(std::move(options));
     runtime->on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
-    agent = std::make_unique<SwitchAgent>(*runtime, late,
-                                          SwitchAgentOptions{.mode = Programmer::Mode::Inline, .hold = hold, .audit = {.period = 60s}});
+    agent = std::make_unique<SwitchAgent>(*runtime, late, SwitchAgentOptions{.in_line = true, .hold = hold, .audit = {.period = 60s}});
     ASSERT_TRUE(agent->start().ok());
   }
   void stop() {

@@ -287,7 +287,7 @@ TEST_F(VlanTest, ADeviceWithTheNameOfATaggedMemberHoldsItUntilItGoes) {
 TEST_F(VlanTest, ADeviceWithTheVlanOfATaggedMemberAndAnotherNameIsNamed) {
   set("VLAN_TABLE", "Vlan10");
   const IfIndex other = plane.add_bridge("br0");
-  ASSERT_TRUE(plane.meddle(TaggedPortSet{DeviceName{"vlan10"}, b, other, 10}).ok());
+  ASSERT_TRUE(plane.meddle(TaggedPortSet{"vlan10", b, other, 10}).ok());
   everything();
   EXPECT_EQ(state("VLAN_MEMBER_TABLE", "Vlan10:B"), "foreign");
   EXPECT_THAT(why("VLAN_MEMBER_TABLE", "Vlan10:B"),

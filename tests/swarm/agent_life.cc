@@ -14,7 +14,7 @@ namespace rondo::swarm {
 /// The objects of one process besides its Orchs.
 struct AgentLife::Process {
   Process(Runtime& runtime, DataPlane& plane, switch_agent::AuditOptions audit)
-      : agent(runtime, plane, {.mode = Programmer::Mode::Inline, .audit = audit}) {}
+      : agent(runtime, plane, {.in_line = true, .audit = audit}) {}
   switch_agent::SwitchAgent agent;
 };
 

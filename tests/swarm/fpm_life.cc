@@ -63,7 +63,7 @@ struct FpmLife::Process {
   ~Process() { agent.on_route_answers({}); }
 
   switch_agent::SwitchAgentOptions agent_options(switch_agent::SafetyOptions safety) {
-    return {.mode = Programmer::Mode::Inline,
+    return {.in_line = true,
             .rows_have_come = [this] { return server != nullptr && (server->has_resynced() || runtime.clock().now() >= wait_until); },
             .safety = safety,
             .on_link =

@@ -289,7 +289,7 @@ TEST_F(ReplayOfAgent, ARestartThatWaitedForTheStoreComesOutTheSame) {
       return std::make_unique<SlowStore>(scheduler, [&world, until] { return world.clock().now() < until; });
     };
     Runtime runtime(std::move(options));
-    SwitchAgent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
+    SwitchAgent agent(runtime, plane, {.in_line = true});
     ASSERT_TRUE(agent.start().ok());
     world.run_for(runtime.scheduler(), 1500ms);
     EXPECT_EQ(plane.route_count(), 1U) << "a change waits";

@@ -58,7 +58,7 @@ void live_a_day(const JournalOptions& options) {
   plane.add_port("Ethernet0");
   Runtime runtime(
       {.clock = &world.clock(), .reactor = &world.reactor(), .observer = std::move(Journal::open(options, world.clock()).value())});
-  switch_agent::SwitchAgent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
+  switch_agent::SwitchAgent agent(runtime, plane, {.in_line = true});
   ASSERT_TRUE(agent.start().ok());
   const auto set = [&](const char* table, const char* key, FieldList fields) {
     EXPECT_TRUE(runtime.table(table).set(key, fields).ok());

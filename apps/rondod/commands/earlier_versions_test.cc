@@ -45,7 +45,7 @@ class EarlierVersionsTest : public testing::Test {
   sim::World world_{1};
   SimDataPlane plane_{{.seed = 1, .spend = [this](Duration time) { world_.clock().advance(time); }}};
   Runtime runtime_{options(world_)};
-  switch_agent::SwitchAgent agent_{runtime_, plane_, {.mode = Programmer::Mode::Inline}};
+  switch_agent::SwitchAgent agent_{runtime_, plane_, {.in_line = true}};
   EarlierVersions earlier_{runtime_, &agent_};
 };
 

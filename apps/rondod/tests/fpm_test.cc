@@ -209,7 +209,7 @@ TEST(FpmAtTheLimit, ARouteWithoutRoomWaitsAndIsMendedWhenThereIsRoom) {
   SimDataPlane plane;
   plane.add_port("swp1");
   Runtime runtime{RuntimeOptions{}};
-  switch_agent::SwitchAgent agent{runtime, plane, {.mode = Programmer::Mode::Inline}};
+  switch_agent::SwitchAgent agent{runtime, plane, {.in_line = true}};
   ASSERT_TRUE(agent.start().ok());
   EXPECT_TRUE(runtime.table("PORT_TABLE").set("swp1", {{"admin_status", "up"}}).ok());
   EXPECT_TRUE(runtime.table("INTF_TABLE").set("swp1", {}).ok());

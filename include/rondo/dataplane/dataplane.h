@@ -72,13 +72,6 @@ struct LinkEvent {
   }
 };
 
-/// What another program did to a route of ours that the fields of the route do not show.
-enum class RouteFlaw : std::uint8_t {
-  None,
-  Extras,    // It gave the route metrics, which no order does.
-  Outranked  // Its own route has the same prefix, table, metric and type of service, and the kernel prefers it.
-};
-
 /// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
 /// links, and all addresses, each with a flag that says whether it has our number.
 struct RouteEntry {
@@ -87,7 +80,8 @@ struct RouteEntry {
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
   std::uint8_t tos = 0;
-  RouteFlaw flaw = RouteFlaw::None;
+  bool has_metrics = false;   // Another program gave the route metrics, which no order does.
+  bool is_outranked = false;  // Another program's route has the same prefix, table, metric and type of service, and the kernel prefers it.
   /// The protocol of another program's route to the prefix in this table, which has a better metric and so decides the packets; 0: none.
   std::uint8_t rival = 0;
   IpAddress source{};  // See RouteSet.

@@ -2,7 +2,6 @@
 // type is named Operation everywhere: rondo::ChangeOp is the kind of a table change.)
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,18 +24,6 @@ using NexthopId = Id<struct NexthopTag>;
 /// Main table of the kernel.
 inline constexpr std::uint32_t kMainTable = 254;
 
-/// The name of a device, of at most 15 characters. It owns no memory, so that orders stay small. A longer name is cut.
-class DeviceName {
- public:
-  DeviceName() = default;
-  explicit DeviceName(std::string_view name) noexcept { name.substr(0, text_.size() - 1).copy(text_.data(), text_.size() - 1); }
-  std::string_view text() const noexcept { return text_.data(); }
-  friend bool operator==(const DeviceName&, const DeviceName&) = default;
-
- private:
-  std::array<char, 16> text_{};
-};
-
 struct LinkSet {
   IfIndex port;
   std::optional<bool> up{};            // Administrative state.
@@ -48,19 +35,19 @@ struct LinkSet {
 };
 /// Creates the device of a VRF, up and without ports. Its table is where the routes of its ports are looked up.
 struct VrfSet {
-  DeviceName name;
+  std::string name;
   std::uint32_t table = 0;
 };
 /// Creates a bridge, up, without ports and without VLAN filtering. Until an order sets its MTU or its MAC address, they follow its ports.
 struct BridgeSet {
-  DeviceName name;
+  std::string name;
   /// An existing bridge, whose filtering the order switches off; the name has no effect then. 0: the order creates one.
   IfIndex device{};
 };
 /// Creates an 802.1Q device on a port, for the frames that have the tag of 'vlan', and puts it into a bridge. The device is down. It goes
 /// up with a LinkSet, or when the port goes up.
 struct TaggedPortSet {
-  DeviceName name;
+  std::string name;
   IfIndex port;
   IfIndex bridge;
   std::uint16_t vlan = 0;
@@ -76,7 +63,7 @@ enum class BondMode : std::uint8_t {
 /// at every 100 ms. Until an order sets its MAC address, it is that of the first port. A port must be down to enter (FailedPrecondition
 /// otherwise): it goes up in the bond, and has its MTU and its MAC address. A port that leaves is down, and has its own again.
 struct BondSet {
-  DeviceName name;
+  std::string name;
   BondMode mode = BondMode::Lacp;
   /// With Lacp the bond has carrier while this many ports are active; 0 is the same as 1. It has no effect for Static.
   std::uint16_t min_links = 0;
@@ -195,7 +182,8 @@ std::string object_name(const DeleteOrder& one);
 ///                       not exist", "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway
 ///                       (ENETUNREACH, EHOSTUNREACH), the preferred source of a route (EINVAL), a bridge that the port is in; or a port
 ///                       is up that enters a bond (EPERM)
-///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
+///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, host bits, or a device name of more
+///                       than 15 characters
 ///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
 ///   AlreadyExists       another program has a route of this prefix, table and metric, or a next hop or group of this number; the
 ///                       message names its protocol. A device has the name of a new one. Another control plane, or a device, has the

@@ -1,6 +1,6 @@
 // Executor: makes a blocking target asynchronous. A target is a device, a kernel, the API of a service: anything that apply() may wait for.
 // Orchs submit operations; threads of the executor apply them in batches. A turn of the scheduler delivers each operation with its status.
-// Turns never wait for the target. See examples/03_own_data_plane.cc. The switch's Programmer is an Executor.
+// Turns never wait for the target. See examples/03_own_data_plane.cc. A Switch has one, too.
 //   Executor<Call> backends(runtime.scheduler(), [&api](std::span<Call> calls) { ... }, {.name = "backends", .target = "the balancer"});
 //   backends.submit(0, std::move(calls), [this](std::span<Call> answered) { ... settle ... });
 //
@@ -12,7 +12,7 @@
 // Cost: four allocations per submission; operations are moved twice.
 // Journal: with an OperationCodec, a runtime with a journal records submissions and answers. A replay (replay/replay.h) delivers the
 // recorded answers and applies nothing. Without a codec the operations are not in the journal: a replay applies nothing either, and ends
-// with a difference at the first turn that delivered answers. Simulation: in a sim::World the executor has no thread, whatever its mode;
+// with a difference at the first turn that delivered answers. Simulation: in a sim::World the executor has no thread;
 // FaultPlan::operations... sets the faults. Threads: all functions are called on the scheduler's thread.
 #pragma once
 
@@ -43,11 +43,6 @@ namespace rondo {
 class ExecutorTap;
 class Scheduler;
 
-enum class ExecutorMode : std::uint8_t {
-  Thread,  // apply() runs on threads of the executor.
-  Inline,  // apply() runs in turns of the executor's source: for tests, and for targets that do not block.
-};
-
 /// What the destructor of an executor does with the operations whose apply() has not begun.
 enum class ExecutorEnd : std::uint8_t { Apply, Drop };
 
@@ -56,7 +51,8 @@ struct ExecutorOptions {
   std::string name = "executor";
   /// For messages: the name of what apply() calls.
   std::string target = "the target";
-  ExecutorMode mode = ExecutorMode::Thread;
+  /// apply() runs in turns of the executor's source, not on threads: for tests, and for targets that do not block.
+  bool in_line = false;
   /// 1 to limits::kExecutorThreads (asserted). With more than one thread, batches are applied concurrently and delivered in the order in
   /// which they end. Use several threads only for operations that do not depend on each other.
   unsigned threads = 1;
@@ -108,7 +104,7 @@ class ExecutorBase {
   ExecutorBase(const ExecutorBase&) = delete;
   ExecutorBase& operator=(const ExecutorBase&) = delete;
 
-  /// Binds the threads to 'cpus' (see base/thread_settings.h for the reason and the errors). Does nothing with ExecutorMode::Inline.
+  /// Binds the threads to 'cpus' (see base/thread_settings.h for the reason and the errors). Does nothing with ExecutorOptions::in_line.
   Status pin(std::span<const unsigned> cpus);
   /// True while fewer than 'operations_max' operations are in flight.
   bool has_room() const noexcept;

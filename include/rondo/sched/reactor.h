@@ -13,17 +13,10 @@
 
 namespace rondo {
 
+struct ReactorEvent;
 class Source;
 
 enum class Interest : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3 };
-
-struct ReactorEvent {
-  Source* source = nullptr;
-  int fd = -1;
-  // The number of the watch() call for 'fd' that this event belongs to: the kernel reuses closed descriptor numbers.
-  std::uint32_t watch = 0;
-  bool error = false;  // The descriptor is in error or hung up. collect() is still called: unread data may be left.
-};
 
 class Reactor {
  public:

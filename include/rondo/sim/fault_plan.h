@@ -51,7 +51,7 @@ struct FaultPlan {
   Duration carrier_lost_every{0};
   Duration carrier_lost_for{0};
 
-  // --- Calls of executors (rondo/sched/executor.h), including works of run_elsewhere(). Not the switch's Programmer: that is the data
+  // --- Calls of executors (rondo/sched/executor.h), including works of run_elsewhere(). Not those of a Switch: that is the data
   // plane.
   /// Chance that an operation fails, with one of these, or Unavailable if there are none. An operation that fails with DeadlineExceeded was
   /// applied with a chance of one half; others were not applied.

@@ -426,7 +426,7 @@ std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks
       case RTA_TABLE: entry.table = attribute.as<std::uint32_t>().value_or(0); break;
       case RTA_PRIORITY: entry.metric = attribute.as<std::uint32_t>().value_or(0); break;
       case RTA_NH_ID: entry.nexthop = NexthopId{attribute.as<std::uint32_t>().value_or(0)}; break;
-      case RTA_METRICS: entry.flaw = RouteFlaw::Extras; break;
+      case RTA_METRICS: entry.has_metrics = true; break;
       case RTA_PREFSRC: entry.source = to_address(attribute, header->rtm_family).value_or(IpAddress{}); break;
       default: break;
     }

@@ -199,12 +199,12 @@ struct Encoder {
     header.ifi_index = static_cast<int>(device.value());
     writer.begin(RTM_NEWLINK, NLM_F_REQUEST, sequence, header);
   }
-  void begin_device(const DeviceName& name, bool up) const noexcept {
+  void begin_device(const std::string& name, bool up) const noexcept {
     ifinfomsg header{};
     header.ifi_change = up ? IFF_UP : 0;
     header.ifi_flags = up ? IFF_UP : 0;
     writer.begin(RTM_NEWLINK, kCreate, sequence, header);
-    writer.attribute(IFLA_IFNAME, name.text().data(), name.text().size() + 1);  // With its NUL.
+    writer.attribute(IFLA_IFNAME, name.data(), name.size() + 1);  // With its NUL.
     writer.attribute(IFLA_GROUP, device_group(marks.protocol));
   }
   static ndmsg fdb_header(IfIndex port) noexcept {

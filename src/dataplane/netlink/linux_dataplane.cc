@@ -269,7 +269,7 @@ class LinuxDataPlane final : public DataPlane {
     std::optional<RouteEntry> entry = netlink::decode_route(message, marks_);
     if (entry) {
       if (!ahead || ahead->place != entry->gone()) return entry;
-      if (ahead->outranks) entry->flaw = RouteFlaw::Outranked;
+      if (ahead->outranks) entry->is_outranked = true;
       entry->rival = ahead->rival;
       return entry;
     }

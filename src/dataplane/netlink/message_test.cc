@@ -60,10 +60,10 @@ std::vector<std::vector<std::byte>> samples() {
       encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{7}}, {.nexthop = NexthopId{9}, .weight = 256}}}),
       encoded(NeighborSet{.port = IfIndex{3}, .address = gateway, .mac = MacAddress::parse("02:00:00:00:00:01").value()}),
       encoded(AddressSet{.port = IfIndex{3}, .address = Prefix::parse_interface("10.0.0.1/24").value()}),
-      encoded(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001}),
-      encoded(BridgeSet{.name = DeviceName{"Vlan10"}}),
-      encoded(TaggedPortSet{.name = DeviceName{"swp1.10"}, .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10}),
-      encoded(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Lacp, .min_links = 2}),
+      encoded(VrfSet{.name = "Vrf1", .table = 1001}),
+      encoded(BridgeSet{.name = "Vlan10"}),
+      encoded(TaggedPortSet{.name = "swp1.10", .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10}),
+      encoded(BondSet{.name = "PortChannel1", .mode = BondMode::Lacp, .min_links = 2}),
       FakeKernel::error(7, ENOENT, "Nexthop id does not exist"),
       FakeKernel::done(7, EINVAL, NLM_F_DUMP_INTR),
   };
@@ -172,7 +172,7 @@ std::string attributes_text(AttributeReader reader, std::initializer_list<int> n
 
 // The same bytes as "ip link add Vrf1 up group N type vrf table 1001" sends.
 TEST(Encode, AVrfIsCreatedUpWithItsTableAndOurMark) {
-  const auto bytes = encoded(VrfSet{.name = DeviceName{"Vrf1"}, .table = 1001});
+  const auto bytes = encoded(VrfSet{.name = "Vrf1", .table = 1001});
   const Message message = first_message(bytes);
   EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL) << "a device of another program stays";
@@ -186,7 +186,7 @@ TEST(Encode, AVrfIsCreatedUpWithItsTableAndOurMark) {
 
 // The same bytes as "ip link add Vlan10 up group N type bridge" sends: no vlan_filtering, so that kernels without it create it, too.
 TEST(Encode, ABridgeIsCreatedUpWithOurMark) {
-  const auto bytes = encoded(BridgeSet{.name = DeviceName{"Vlan10"}});
+  const auto bytes = encoded(BridgeSet{.name = "Vlan10"});
   const Message message = first_message(bytes);
   EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL);
@@ -199,7 +199,7 @@ TEST(Encode, ABridgeIsCreatedUpWithOurMark) {
 
 // The same as "ip link set #9 type bridge vlan_filtering 0 vlan_default_pvid 0".
 TEST(Encode, ABridgeThatExistsLosesItsFilteringAndKeepsItsState) {
-  const auto bytes = encoded(BridgeSet{.name = DeviceName{"Vlan10"}, .device = IfIndex{9}});
+  const auto bytes = encoded(BridgeSet{.name = "Vlan10", .device = IfIndex{9}});
   const Message message = first_message(bytes);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST);
   EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_index, 9);
@@ -210,7 +210,7 @@ TEST(Encode, ABridgeThatExistsLosesItsFilteringAndKeepsItsState) {
 
 // The same as "ip link add link #3 name Ethernet0.10 master #7 group N type vlan id 10".
 TEST(Encode, ATaggedPortIsCreatedDownOnItsPortAndInItsBridge) {
-  const auto bytes = encoded(TaggedPortSet{.name = DeviceName{"Ethernet0.10"}, .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10});
+  const auto bytes = encoded(TaggedPortSet{.name = "Ethernet0.10", .port = IfIndex{3}, .bridge = IfIndex{7}, .vlan = 10});
   const Message message = first_message(bytes);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL);
   EXPECT_EQ(read_front<ifinfomsg>(message.payload)->ifi_flags, 0U);
@@ -259,7 +259,7 @@ std::string info_text(const Message& message) {
 // The same as "ip link add PortChannel1 up group N type bond mode 802.3ad miimon 100 xmit_hash_policy layer3+4 min_links 2". The numbers
 // are those of <linux/if_link.h>: IFLA_BOND_MODE 1 (a byte), MIIMON 3, XMIT_HASH_POLICY 14 (a byte), MIN_LINKS 18.
 TEST(Encode, ABondIsCreatedUpWithItsModeAndOurMark) {
-  const auto bytes = encoded(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Lacp, .min_links = 2});
+  const auto bytes = encoded(BondSet{.name = "PortChannel1", .mode = BondMode::Lacp, .min_links = 2});
   const Message message = first_message(bytes);
   EXPECT_EQ(message.header.nlmsg_type, RTM_NEWLINK);
   EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL) << "a device of another program stays";
@@ -274,8 +274,7 @@ TEST(Encode, ABondIsCreatedUpWithItsModeAndOurMark) {
   Attribute group;
   ASSERT_TRUE(attributes.next(group));
   EXPECT_EQ(group.as<std::uint32_t>(), device_group(kProtocol));
-  EXPECT_EQ(info_text(first_message(encoded(BondSet{.name = DeviceName{"PortChannel1"}, .mode = BondMode::Static}))),
-            "bond 1=2b 3=100 14=1b 18=0");
+  EXPECT_EQ(info_text(first_message(encoded(BondSet{.name = "PortChannel1", .mode = BondMode::Static}))), "bond 1=2b 3=100 14=1b 18=0");
 }
 
 // The same as "ip link set #9 type bond miimon 100 xmit_hash_policy layer3+4 min_links 3". The kernel refuses a message with the mode of a

@@ -396,8 +396,8 @@ void SimKernel::went_down(IfIndex index) {
 }
 
 Verdict SimKernel::apply(const VrfSet& order) {
-  if (port_named(order.name.text()) != ports_.end()) return {EEXIST, ""};
-  add_vrf(std::string{order.name.text()}, order.table, true);
+  if (port_named(order.name) != ports_.end()) return {EEXIST, ""};
+  add_vrf(order.name, order.table, true);
   return kDone;
 }
 

@@ -17,8 +17,8 @@ constexpr Verdict kDone{};
 Verdict SimKernel::apply(const BondSet& order) {
   if (!capacity_.bonding) return {EOPNOTSUPP, "Unknown device type"};
   if (!order.device) {
-    if (port_named(order.name.text()) != ports_.end()) return {EEXIST, ""};
-    add_bond(std::string{order.name.text()}, order.mode, order.min_links, true);
+    if (port_named(order.name) != ports_.end()) return {EEXIST, ""};
+    add_bond(order.name, order.mode, order.min_links, true);
     return kDone;
   }
   Port* const bond = port(order.device);

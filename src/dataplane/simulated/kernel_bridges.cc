@@ -26,8 +26,8 @@ Verdict SimKernel::apply(const BridgeSet& order) {
     changed(order.device);
     return kDone;
   }
-  if (port_named(order.name.text()) != ports_.end()) return {EEXIST, ""};
-  add_bridge(std::string{order.name.text()}, true);
+  if (port_named(order.name) != ports_.end()) return {EEXIST, ""};
+  add_bridge(order.name, true);
   return kDone;
 }
 
@@ -50,7 +50,7 @@ IfIndex SimKernel::add_bridge(std::string name, bool ours) {
 }
 
 Verdict SimKernel::apply(const TaggedPortSet& order) {
-  if (port_named(order.name.text()) != ports_.end()) return {EEXIST, ""};
+  if (port_named(order.name) != ports_.end()) return {EEXIST, ""};
   const Port* const lower = port(order.port);
   if (lower == nullptr) return kNoDevice;
   const bool is_taken = std::ranges::any_of(
@@ -59,7 +59,7 @@ Verdict SimKernel::apply(const TaggedPortSet& order) {
   const Port* const master = port(order.bridge);
   if (master == nullptr) return {EINVAL, ""};
   if (!master->bridge) return {EOPNOTSUPP, ""};
-  const IfIndex index = add_port(std::string{order.name.text()});
+  const IfIndex index = add_port(order.name);
   events_.pop_back();
   Port& device = ports_.at(index);
   device.ours = true;

@@ -32,9 +32,8 @@ using ProgrammerStats = ExecutorStats;
 
 class Programmer {
  public:
-  using Mode = ExecutorMode;
   struct Options {
-    Mode mode = Mode::Thread;
+    bool in_line = false;   // See ExecutorOptions.
     Priority priority{48};  // Priority of the turns that deliver answers; above that of the sources that wait for them.
     std::size_t ops_max = limits::kProgrammerOps;
     OrderObserver* observer = nullptr;   // For a journal. If given, it must outlive the programmer.
