@@ -214,7 +214,7 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply, const B
     reply.fail(command.error());
     return;
   }
-  if ((*command)->spec.effect == CommandEffect::Writes && reply.caller().rights != Caller::Rights::Write) {
+  if ((*command)->spec.effect == CommandEffect::Writes && !reply.caller().may_write) {
     reply.fail(may_only_read("command '" + (*command)->spec.name + "'", reply.caller()));
     return;
   }

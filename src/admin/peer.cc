@@ -63,11 +63,11 @@ std::vector<gid_t> groups_of(int fd) {
 
 }  // namespace
 
-Caller::Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group) {
-  if (caller.is_privileged) return Caller::Rights::Write;
+Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group) {
+  if (caller.is_privileged) return Rights::Write;
   const std::vector<gid_t> groups = groups_of(fd);
-  if (std::ranges::find(groups, write_group) != groups.end()) return Caller::Rights::Write;
-  return std::ranges::find(groups, read_group) != groups.end() ? Caller::Rights::Read : Caller::Rights::None;
+  if (std::ranges::find(groups, write_group) != groups.end()) return Rights::Write;
+  return std::ranges::find(groups, read_group) != groups.end() ? Rights::Read : Rights::None;
 }
 
 Status may_only_read(std::string_view what, const Caller& caller) {

@@ -16,9 +16,11 @@ Caller caller_of(int fd);
 /// True if the process is ending or has ended: it was killed, and the kernel takes its memory and files back. False if it is unknown.
 bool is_ending(const Caller& caller);
 
+enum class Rights { None, Read, Write };
+
 /// Returns the rights of 'caller', which connected 'fd', when members of 'read_group' may read. A privileged caller or a member of
 /// 'write_group' has all rights; other callers have the rights of a member of 'read_group' or of a non-member. One or two system calls.
-Caller::Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group);
+Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group);
 
 /// Returns PermissionDenied: "'what' writes, and user 1000 may only read".
 Status may_only_read(std::string_view what, const Caller& caller);

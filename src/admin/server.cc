@@ -152,8 +152,9 @@ class AdminServer::Listener final : public Source, public AdminHost {
       return;
     }
     Caller caller = caller_of(fd.get());
-    if (options.read_group) caller.rights = rights_of(fd.get(), caller, socket_.group(), *options.read_group);
-    if (caller.rights == Caller::Rights::None) {
+    const Rights rights = options.read_group ? rights_of(fd.get(), caller, socket_.group(), *options.read_group) : Rights::Write;
+    caller.may_write = rights == Rights::Write;
+    if (rights == Rights::None) {
       deny(fd.get(), caller);
     } else if (has_place(caller) || make_place(caller)) {
       admit(std::move(fd), caller);

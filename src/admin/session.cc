@@ -261,7 +261,7 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
   Status begun;
   if (sink_ == nullptr) {
     begun = Status{StatusCode::Unimplemented, "this daemon takes no bulk writes"};
-  } else if (caller_.rights != Caller::Rights::Write) {
+  } else if (!caller_.may_write) {
     begun = may_only_read("a bulk write", caller_);
   } else {
     begun = contained(kSink, [&] { return sink_->begin(reader->table()); });

@@ -23,13 +23,12 @@ Status Address::nobody() { return {StatusCode::NotFound, "the address is empty"}
 namespace message {
 
 Status post(AgentState& agent, const MessageType& type, void* stored) {
+  if (!type.is_inline) agent.queue->count_large();
   const Handler* const handler = agent.find(type);
   if (handler == nullptr)
     return {StatusCode::NotFound, "message " + name_of(type) + " to agent '" + agent.name + "': it has no handler for this type"};
   return agent.queue->post(agent, *handler, stored);
 }
-
-void count_large(AgentState& agent) noexcept { agent.queue->count_large(); }
 
 std::string name_of(const MessageType& type) {
   int status = 0;

@@ -14,10 +14,10 @@
 namespace rondo::message {
 
 namespace {
-/// A watch that throws, or an allocation that fails for its text, must not cost the agents of a priority their turns.
-void report_to(MessageWatch& watch, const AgentState& agent, const Handler& handler) noexcept {
+/// A watch that throws must not cost the agents of a priority their turns.
+void report_to(MessageWatch& watch, const AgentState& agent) noexcept {
   try {
-    watch.handling(agent.name, name_of(*handler.type));
+    watch.handling(agent.name);
   } catch (...) {  // The watch misses this message.
   }
 }
@@ -264,7 +264,7 @@ bool AgentQueue::handle(Node& node) {
   if (take_from_limit(node)) [[likely]] {
     agent.figures.wait.add(static_cast<std::uint64_t>(std::max<std::int64_t>((now_ - node.enqueued).count(), 0)));
     if (watch_ != nullptr) [[unlikely]]
-      report_to(*watch_, agent, handler);
+      report_to(*watch_, agent);
     Fate fate = Fate::Served;
     try {
       handler.call(handler.object, node.payload);

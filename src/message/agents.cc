@@ -120,9 +120,8 @@ std::vector<MessageFigures> Agents::figures_of_queues() const {
   return all;
 }
 
-AgentsFigures Agents::figures() const noexcept {
-  return {.refused_groups = message::read(impl_->refused_groups), .queue_retries = message::read(impl_->queue_retries)};
-}
+std::uint64_t Agents::refused_groups() const noexcept { return message::read(impl_->refused_groups); }
+std::uint64_t Agents::queue_retries() const noexcept { return message::read(impl_->queue_retries); }
 
 // --- Agents::Impl
 

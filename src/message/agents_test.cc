@@ -364,7 +364,7 @@ TEST(Agents, OneMoreThanThereMayBeIsRefused) {
   const auto one_more = kit.agents().make<Nobody>();
   ASSERT_FALSE(one_more.has_value());
   EXPECT_EQ(one_more.error().code(), StatusCode::ResourceExhausted);
-  EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
+  EXPECT_EQ(kit.agents().refused_groups(), 1U);
   ASSERT_TRUE(kit.agents().remove(*all, Removal::AtOnce).ok());
   kit.run_until_idle();
   EXPECT_TRUE(kit.agents().make<Nobody>().has_value()) << "there is room again";
@@ -373,7 +373,7 @@ TEST(Agents, OneMoreThanThereMayBeIsRefused) {
 
 TEST(Agents, AWatchThatThrowsCostsNobodyATurn) {
   struct Watch final : MessageWatch {
-    void handling(std::string_view, const std::string&) override {
+    void handling(std::string_view) override {
       if (++seen == 2) throw std::runtime_error("watch");
     }
     int seen = 0;

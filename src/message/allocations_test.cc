@@ -379,7 +379,7 @@ TEST(MessageAllocations, AQueueForWhichThereWasNoMemoryIsTriedAgain) {
     if (number == 0) {
       EXPECT_TRUE(failed);
       EXPECT_EQ(handled, 0);
-      EXPECT_EQ(loop.agents->figures().queue_retries, 1U);
+      EXPECT_EQ(loop.agents->queue_retries(), 1U);
     }
     const std::uint64_t turns = loop.scheduler.stats().turns;
     for (const Instant end = loop.clock.now() + 2 * limits::kAgentQueueRetry; handled == 0 && loop.clock.now() < end;) {

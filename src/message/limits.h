@@ -15,7 +15,7 @@ namespace rondo::limits {
 inline constexpr std::uint32_t kAgentLifePerTurn = 16;
 
 /// Delay until the next attempt to give a queue its first turn after memory was exhausted. The start or end of another agent also retries.
-/// Reached: the next attempt. Figure: `AgentsFigures::queue_retries`. Test:
+/// Reached: the next attempt. Figure: none: Agents::queue_retries() counts it. Test:
 /// `MessageAllocations.AQueueForWhichThereWasNoMemoryIsTriedAgain`.
 inline constexpr Duration kAgentQueueRetry = 100ms;
 

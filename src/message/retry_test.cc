@@ -109,7 +109,7 @@ TEST(Retries, MoreThanThereMayBeAreRefusedWithTheAgent) {
   EXPECT_EQ(added.error().code(), StatusCode::InvalidArgument);
   EXPECT_NE(added.error().message().find("'keeper'"), std::string_view::npos) << added.error().to_string();
   EXPECT_NE(added.error().message().find("retries_max"), std::string_view::npos) << added.error().to_string();
-  EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
+  EXPECT_EQ(kit.agents().refused_groups(), 1U);
 }
 
 TEST(AgentNames, AnEmptyOneIsRefusedWithTheGroup) {
@@ -120,7 +120,7 @@ TEST(AgentNames, AnEmptyOneIsRefusedWithTheGroup) {
   const Result<Address> made = kit.agents().make<Nameless>();
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().to_string(), "invalid-argument: an agent: its name is empty");
-  EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
+  EXPECT_EQ(kit.agents().refused_groups(), 1U);
 }
 
 TEST(Retries, ComeADelayAfterTheHandlerThrewHoweverLongItTook) {

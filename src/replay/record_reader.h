@@ -11,6 +11,7 @@
 
 #include "base/prefetch.h"
 #include "journal/record.h"
+#include "replay/damaged_part.h"
 #include "replay/read_ahead.h"
 #include "rondo/base/result.h"
 #include "rondo/replay/replay.h"

@@ -470,7 +470,16 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   return std::unique_ptr<Replay>{new Replay(std::move(impl))};
 }
 
-const std::vector<DamagedPart>& Replay::damage() const noexcept { return impl_->reader->damage(); }
+const std::vector<DamagedPart>& damaged_parts(const Replay& replay) noexcept { return replay.impl_->reader->damage(); }
+
+std::vector<std::string> Replay::damage() const {
+  std::vector<std::string> texts;
+  for (const DamagedPart& part : damaged_parts(*this)) {
+    texts.push_back(part.file + ": " + part.reason + ": " + std::to_string(part.bytes) + " bytes at offset " + std::to_string(part.offset));
+  }
+  return texts;
+}
+
 void Replay::grant_tables() noexcept { impl_->tables_are_granted = true; }
 
 std::optional<std::string> Replay::note(std::string_view name) const {

@@ -18,9 +18,7 @@ std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
 class AgentKit::Watch final : public MessageWatch {
  public:
   explicit Watch(AgentKit& kit) noexcept : kit_(kit) {}
-  void handling(std::string_view agent, const std::string& message) override {
-    kit_.handled_.push_back({std::string{agent}, message, kit_.world_.now()});
-  }
+  void handling(std::string_view agent) override { kit_.handled_.emplace_back(agent); }
 
  private:
   AgentKit& kit_;
@@ -38,7 +36,7 @@ AgentKit::~AgentKit() = default;
 
 std::string AgentKit::order() const {
   std::string text;
-  for (const HandledMessage& one : handled_) text.append(text.empty() ? "" : " ").append(one.agent);
+  for (const std::string& agent : handled_) text.append(text.empty() ? "" : " ").append(agent);
   return text;
 }
 

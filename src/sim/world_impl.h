@@ -64,7 +64,7 @@ struct World::Impl final : RuntimeEvents, Faults::Victim {
   std::vector<std::unique_ptr<Checker>> checkers;
   EventTrace trace;
   TurnMonitor turns;
-  std::optional<Violation> violation;
+  std::optional<std::string> violation;
   Program program;
   std::uint64_t processes = 0;
   bool crash_due = false;

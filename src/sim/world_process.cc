@@ -75,7 +75,8 @@ void World::Impl::report(const Event& event) {
 
 void World::Impl::fail(std::string_view checker, const Status& why) {
   if (violation) return;
-  violation = Violation{std::string{checker}, std::string{why.message()}, world.turns_, world.now()};
+  violation = std::string{checker} + " at turn " + std::to_string(world.turns_) + ": ";
+  violation->append(why.message());
 }
 
 void World::Impl::row(const RowEvent& event) {
@@ -263,16 +264,14 @@ void World::check_at_rest(std::string name, std::function<Status()> check) {
 }
 void World::note(std::string_view what) { inside().happened(what); }
 
-const std::optional<Violation>& World::violation() const noexcept {
-  static const std::optional<Violation> kNone;
+const std::optional<std::string>& World::violation() const noexcept {
+  static const std::optional<std::string> kNone;
   return impl_ == nullptr ? kNone : impl_->violation;
 }
 
 std::string World::report() const {
   std::string text = random_.describe() + ", " + std::to_string(turns_) + " turns, " + std::to_string(crashes()) + " crashes";
-  if (const std::optional<Violation>& wrong = violation()) {
-    text += "\nviolation of " + wrong->checker + " at turn " + std::to_string(wrong->turn) + ": " + wrong->what;
-  }
+  if (violation()) text += "\nviolation of " + *violation();
   if (impl_ != nullptr) text += "\nthe last events:\n" + impl_->trace.text();
   return text;
 }

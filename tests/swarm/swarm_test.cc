@@ -147,7 +147,7 @@ TEST(Swarm, AnFpmServerThatIsBrokenIsNoticed) {
     for (std::uint64_t seed = 1; seed <= 20 && what.empty(); ++seed) {
       FpmLife life(seed, broken);
       live(life, kSomeTurns);
-      if (life.world().violation()) what = life.world().violation()->what;
+      if (life.world().violation()) what = *life.world().violation();
     }
     return what;
   };

@@ -15,6 +15,7 @@
 #include "output/json_text.h"
 #include "output/print.h"
 #include "output/report.h"
+#include "replay/damaged_part.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "rondo/replay/replay.h"
@@ -123,7 +124,7 @@ class RecordedDaemon {
 
 json::array trouble_of(const replay::Replay& replay) {
   json::array all;
-  for (const replay::DamagedPart& part : replay.damage()) {
+  for (const replay::DamagedPart& part : damaged_parts(replay)) {
     json::object one = damage_json({part.offset, part.bytes, part.reason, part.at_end});
     one["file"] = text(part.file);
     all.push_back(std::move(one));

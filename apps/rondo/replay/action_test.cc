@@ -24,6 +24,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
 
@@ -372,6 +373,8 @@ TEST_F(JournalCli, AReplayOfATornFileSaysWhatItLeftOut) {
   ASSERT_EQ(trouble.as_array().size(), 1U);
   EXPECT_EQ(trouble.at(0).at("bytes").to_number<std::size_t>(), kTorn);
   EXPECT_EQ(trouble.at(0).at("file").as_string(), file());
+  EXPECT_EQ(replay::Replay::open({file()}).value()->damage(),
+            std::vector{file() + ": no block begins here: 40 bytes at offset " + std::to_string(whole.size())});
 }
 
 TEST_F(JournalCli, FilesAreReadInOrderOfTimeHoweverTheyAreGiven) {

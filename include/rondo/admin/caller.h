@@ -7,15 +7,10 @@ namespace rondo {
 
 /// The caller at the time of the connection: the process may have ended since.
 struct Caller {
-  enum class Rights : std::uint8_t {
-    None,   // Gets permission-denied, and the connection is closed.
-    Read,   // Commands that only read (CommandEffect::Reads).
-    Write,  // All commands.
-  };
   std::uint32_t user = UINT32_MAX;  // User id; UINT32_MAX if the kernel did not report it.
   std::int32_t process = 0;         // Process id; 0 if unknown, such as for a process of another container.
-  Rights rights = Rights::Write;
-  bool is_privileged = false;  // Root, or the user of this process.
+  bool may_write = true;            // False: it may only call commands that read (CommandEffect::Reads).
+  bool is_privileged = false;       // Root, or the user of this process.
 };
 
 }  // namespace rondo

@@ -17,7 +17,6 @@ namespace message {
 class AgentState;
 /// Moves the message at 'stored' into the queue of 'agent'; the caller destroys what remains at 'stored'.
 Status post(AgentState& agent, const MessageType& type, void* stored);
-void count_large(AgentState& agent) noexcept;
 }  // namespace message
 
 /// Thread-safe like a shared_ptr.
@@ -44,14 +43,8 @@ class Address {
   const {
     using Type = std::remove_cvref_t<M>;
     if (state_ == nullptr) return nobody();
-    if constexpr (kTravelsInline<Type>) {
-      Type stored(std::forward<M>(message));
-      return rondo::message::post(*state_, rondo::message::kType<Type>, &stored);
-    } else {
-      auto stored = std::make_shared<Type>(std::forward<M>(message));
-      rondo::message::count_large(*state_);
-      return rondo::message::post(*state_, rondo::message::kType<Type>, &stored);
-    }
+    auto stored = rondo::message::stored<Type>(std::forward<M>(message));
+    return rondo::message::post(*state_, rondo::message::kType<Type>, &stored);
   }
 
   /// Name of the agent; empty for the address of no agent.
@@ -60,6 +53,7 @@ class Address {
   friend bool operator==(const Address& a, const Address& b) noexcept { return a.state_ == b.state_; }
 
  private:
+  friend class TimedMessage;
   friend class message::AgentState;
   explicit Address(message::AgentState* state) noexcept : state_(state) {}  // Takes over one reference.
   static Status nobody();

@@ -82,15 +82,15 @@ class Agent {
   /// Handles messages that are posted to this agent's address: `receive<&Router::configure>()` for `void configure(const NewConfig&)`. A
   /// handler `void configure(NewConfig&&)` takes messages over; it excludes Reaction::Retry (InvalidArgument for the whole group). Only in
   /// the constructor; one handler a type (assert).
-  template <auto Method, class Self = typename message::MethodTraits<decltype(Method)>::Self>
+  template <auto Method, class Self = typename message::MethodTraits<Method>::Self>
   void receive() {
     add_handler(message::handler_for<Method>(static_cast<Self&>(*this)));
   }
   /// Handles the messages published on 'topic' from now on; in the constructor, from when the agent is added. The handler takes a `const
   /// M&`. AlreadyExists for a second handler of this agent on the topic.
-  template <auto Method, class M, class Self = typename message::MethodTraits<decltype(Method)>::Self>
+  template <auto Method, class M, class Self = typename message::MethodTraits<Method>::Self>
   Status subscribe(const Topic<M>& topic) {
-    using Traits = message::MethodTraits<decltype(Method)>;
+    using Traits = message::MethodTraits<Method>;
     static_assert(std::is_same_v<typename Traits::Type, M>, "the handler's type is not the topic's");
     static_assert(!Traits::kTakesOver, "a published message belongs to all subscribers: take a const reference");
     return subscribe(topic.core_, message::handler_for<Method>(static_cast<Self&>(*this)));

@@ -79,12 +79,6 @@ struct MessageFigures {
   std::size_t places = 0;       // Places for messages allocated so far, in steps of limits::kMessagePlacesChunk.
 };
 
-/// Figures of all agents of one Agents or AgentThreads.
-struct AgentsFigures {
-  std::uint64_t refused_groups = 0;  // Groups that were not added, for any reason; add() returned it.
-  std::uint64_t queue_retries = 0;   // Failed attempts to add a queue to its scheduler because memory was exhausted.
-};
-
 /// A group while it is being made.
 class AgentGroup {
  public:
@@ -157,7 +151,10 @@ class Agents {
   /// and removed: those wait meanwhile, while posts and handlers do not. An agent that is being removed may be left out. O(agents).
   std::vector<MessageFigures> figures_of_agents() const;
   std::vector<MessageFigures> figures_of_queues() const;
-  AgentsFigures figures() const noexcept;
+  /// Groups that were not added, for any reason; add() returned it. Any thread.
+  std::uint64_t refused_groups() const noexcept;
+  /// Failed attempts to add a queue to its scheduler because memory was exhausted. Any thread.
+  std::uint64_t queue_retries() const noexcept;
 
   struct Impl;
 

@@ -45,13 +45,14 @@ inline constexpr std::size_t kMessagePlacesChunk = 512;
 inline constexpr unsigned kMessageRetries = 8;
 
 /// The most retries that an agent may request: they are counted in one byte of the message's place. An agent with more is not added.
-/// Reached: InvalidArgument; the agent's group is not added. Figure: `AgentsFigures::refused_groups`. Test:
+/// Reached: InvalidArgument; the agent's group is not added. Figure: none: Agents::refused_groups() counts it. Test:
 /// `Retries.MoreThanThereMayBeAreRefusedWithTheAgent`.
 inline constexpr unsigned kMessageRetriesMost = 250;
 
 /// Agents of one Agents object, including removed ones with dropped messages still in a queue; further ones are refused. Their figures are
 /// read without a lock from a table of fixed size.
-/// Reached: ResourceExhausted; nothing is added. Figure: `AgentsFigures::refused_groups`. Test: `Agents.OneMoreThanThereMayBeIsRefused`.
+/// Reached: ResourceExhausted; nothing is added. Figure: none: Agents::refused_groups() counts it. Test:
+/// `Agents.OneMoreThanThereMayBeIsRefused`.
 inline constexpr std::size_t kAgents = 65'536;
 
 /// How long a removed agent handles its queue; then the rest is dropped and counted.

@@ -41,12 +41,23 @@ M& value_of(void* stored) noexcept {
   }
 }
 
+/// Makes the representation from the arguments of a constructor of M.
+template <class M, class... Arguments>
+Stored<M> stored(Arguments&&... arguments) {
+  if constexpr (kTravelsInline<M>) {
+    return M(std::forward<Arguments>(arguments)...);
+  } else {
+    return std::make_shared<M>(std::forward<Arguments>(arguments)...);
+  }
+}
+
 /// Functions for stored messages of one type. Its address identifies the type.
 struct MessageType {
   const std::type_info* info;
   void (*move)(void* to, void* from) noexcept;  // Constructs one at 'to'; the one at 'from' must still be destroyed.
   void (*exchange)(void* one, void* other) noexcept;
   void (*destroy)(void* stored) noexcept;  // nullptr if no destructor needs to run.
+  bool is_inline;                          // See kTravelsInline.
 };
 
 template <Message M>
@@ -60,7 +71,8 @@ inline constexpr MessageType kType{
       ::new (other) Stored<M>(std::move(kept));
     },
     std::is_trivially_destructible_v<Stored<M>> ? nullptr
-                                                : +[](void* stored) noexcept { std::destroy_at(static_cast<Stored<M>*>(stored)); }};
+                                                : +[](void* stored) noexcept { std::destroy_at(static_cast<Stored<M>*>(stored)); },
+    kTravelsInline<M>};
 
 /// The type's name in C++ spelling. Allocates.
 std::string name_of(const MessageType& type);
@@ -74,35 +86,32 @@ struct Handler {
   bool takes_over = false;     // The function takes the message over, so there is nothing left to retry.
 };
 
-template <class Method>
-inline constexpr bool kIsHandler = false;
-
-/// Traits of a member function: void (Self::*)(const M&), which may be const, or (M&&) for one that takes the message over.
-template <class Method>
-struct MethodTraits {
-  static_assert(kIsHandler<Method>,
+/// A handler: void (Self::*)(const M&), which may be const, or (M&&) for one that takes the message over.
+template <class S, class M, bool kOver>
+struct HandlerTraits {
+  using Self = S;
+  using Type = M;
+  static constexpr bool kTakesOver = kOver;
+};
+template <class S, class M>
+HandlerTraits<S, M, false> traits_of(void (S::*)(const M&));
+template <class S, class M>
+HandlerTraits<S, M, false> traits_of(void (S::*)(const M&) const);
+template <class S, class M>
+HandlerTraits<S, M, true> traits_of(void (S::*)(M&&));
+template <class Other>
+auto traits_of(Other) {
+  static_assert(!std::is_same_v<Other, Other>,
                 "a handler of messages is: void handle(const M& message); or void handle(M&& message), which takes it over");
-};
-template <class S, class M>
-struct MethodTraits<void (S::*)(const M&)> {
-  using Self = S;
-  using Type = M;
-  static constexpr bool kTakesOver = false;
-};
-template <class S, class M>
-struct MethodTraits<void (S::*)(const M&) const> : MethodTraits<void (S::*)(const M&)> {};
-template <class S, class M>
-struct MethodTraits<void (S::*)(M&&)> {
-  using Self = S;
-  using Type = M;
-  static constexpr bool kTakesOver = true;
-};
+}
+template <auto Method>
+using MethodTraits = decltype(traits_of(Method));
 
 /// 'Self' and 'Type' are parameters for the sake of linkage. Without them, GCC names an instantiation for a class local to one file as
 /// another file may name its own. The linker then merges the two.
 template <auto Method, class Self, class Type>
 void call_method(void* object, void* stored) {
-  using Traits = MethodTraits<decltype(Method)>;
+  using Traits = MethodTraits<Method>;
   auto& message = value_of<Type>(stored);
   auto& self = *static_cast<Self*>(object);
   if constexpr (Traits::kTakesOver) {
@@ -112,9 +121,9 @@ void call_method(void* object, void* stored) {
   }
 }
 
-template <auto Method, class Self = typename MethodTraits<decltype(Method)>::Self>
+template <auto Method, class Self = typename MethodTraits<Method>::Self>
 Handler handler_for(Self& self) {
-  using Traits = MethodTraits<decltype(Method)>;
+  using Traits = MethodTraits<Method>;
   using Type = typename Traits::Type;
   return {&kType<Type>, &call_method<Method, Self, Type>, &self, nullptr, Traits::kTakesOver};
 }

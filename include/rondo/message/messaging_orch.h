@@ -24,14 +24,14 @@ class MessagingOrch : public Orch {
   /// Handles messages, as Agent does: `receive<&Routes::reload>()` for `void reload(const Reload&)`, in the constructor (assert). Messages
   /// take turns of this Orch's priority, together with those of all agents and Orchs of the runtime. Messages and changes have no order
   /// relative to each other. A message whose handler throws is dropped and counted.
-  template <auto Method, class Self = typename message::MethodTraits<decltype(Method)>::Self>
+  template <auto Method, class Self = typename message::MethodTraits<Method>::Self>
   void receive() {
     add_handler(message::handler_for<Method>(static_cast<Self&>(*this)));
   }
   /// Like Agent::subscribe; only in the constructor (assert).
-  template <auto Method, class M, class Self = typename message::MethodTraits<decltype(Method)>::Self>
+  template <auto Method, class M, class Self = typename message::MethodTraits<Method>::Self>
   Status subscribe(const Topic<M>& topic) {
-    using Traits = message::MethodTraits<decltype(Method)>;
+    using Traits = message::MethodTraits<Method>;
     static_assert(std::is_same_v<typename Traits::Type, M> && !Traits::kTakesOver,
                   "a handler of a topic takes a const reference to its type");
     return add_subscription(topic.core_, message::handler_for<Method>(static_cast<Self&>(*this)));

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,6 @@
 #include "rondo/base/time.h"
 #include "rondo/message/address.h"
 #include "rondo/message/message.h"
-#include "rondo/sched/timer.h"
 
 namespace rondo {
 
@@ -23,65 +23,43 @@ class Scheduler;
 class TimedMessage {
  public:
   /// An empty handle.
-  TimedMessage() noexcept = default;
+  TimedMessage() noexcept;
+  TimedMessage(TimedMessage&& other) noexcept;
+  TimedMessage& operator=(TimedMessage&& other) noexcept;
+  ~TimedMessage();
 
   template <Message M>
   static TimedMessage once(Scheduler& scheduler, Address to, M value, Duration delay) {
-    return TimedMessage{std::make_unique<Post<M, true>>(scheduler, std::move(to), Duration{0}, std::move(value)), delay};
+    auto stored = message::stored<M>(std::move(value));
+    return TimedMessage{scheduler, std::move(to), message::kType<M>, &stored, nullptr, delay};
   }
   /// Due at the first instant plus multiples of 'period', which must be positive (assert). Instants that passed while the thread was busy
   /// are skipped and counted. M must be copyable.
   template <Message M>
   static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
     RONDO_EXPECT(period > Duration{0}, "a periodic message with a period of " + std::to_string(period.count()) + " ns; it is above 0");
-    return TimedMessage{std::make_unique<Post<M, false>>(scheduler, std::move(to), period, std::move(value)), period};
+    auto stored = message::stored<M>(std::move(value));
+    const auto copy = [](void* to_place, void* from) {
+      ::new (to_place) message::Stored<M>(message::stored<M>(std::as_const(message::value_of<M>(from))));
+    };
+    return TimedMessage{scheduler, std::move(to), message::kType<M>, &stored, copy, period};
   }
 
-  void cancel() noexcept {
-    if (timer_ != nullptr) timer_->cancel();
-  }
+  void cancel() noexcept;
   /// True if it will still be posted.
-  bool is_armed() const noexcept { return timer_ != nullptr && timer_->armed(); }
+  bool is_armed() const noexcept;
   /// Of a periodic message: number of skipped instants, and of refused posts.
-  std::uint64_t missed() const noexcept { return timer_ != nullptr ? timer_->missed : 0; }
-  std::uint64_t refused() const noexcept { return timer_ != nullptr ? timer_->refused : 0; }
+  std::uint64_t missed() const noexcept;
+  std::uint64_t refused() const noexcept;
 
  private:
-  class Timer : public TimerNode {
-   public:
-    Timer(Scheduler& scheduler, Address to, Duration period) : to_(std::move(to)), scheduler_(scheduler), period_(period) {}
-    ~Timer() override { cancel(); }
-    void arm(Duration delay);
-    void cancel() noexcept;
-    std::uint64_t missed = 0;
-    std::uint64_t refused = 0;
+  class Timer;
+  /// Constructs the stored message of one post at 'to' from the one at 'from'.
+  using Copy = void (*)(void* to, void* from);
+  /// 'copy' is null for a message that is posted once. 'delay' is the period of the others.
+  TimedMessage(Scheduler& scheduler, Address to, const message::MessageType& type, void* stored, Copy copy, Duration delay);
+  static Status post(const Address& to, const message::MessageType& type, void* stored);
 
-   protected:
-    const Address to_;
-
-   private:
-    void on_due() override;
-    virtual Status post() = 0;
-    Scheduler& scheduler_;
-    const Duration period_;  // 0: once.
-  };
-  template <class M, bool kIsOnce>
-  class Post final : public Timer {
-   public:
-    Post(Scheduler& scheduler, Address to, Duration period, M&& value)
-        : Timer(scheduler, std::move(to), period), value_(std::move(value)) {}
-
-   private:
-    Status post() override {
-      if constexpr (kIsOnce) {
-        return this->to_.post(std::move(value_));
-      } else {
-        return this->to_.post(value_);
-      }
-    }
-    M value_;
-  };
-  TimedMessage(std::unique_ptr<Timer> timer, Duration delay) : timer_(std::move(timer)) { timer_->arm(delay); }
   std::unique_ptr<Timer> timer_;
 };
 

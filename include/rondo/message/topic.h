@@ -39,13 +39,7 @@ class Topic {
   /// subscriber refuses. If a copy throws, it counts as refused. O(subscribers).
   Delivery publish(M value) const {
     static_assert(Message<M> && std::is_copy_constructible_v<message::Stored<M>>, "what is published is copied for each subscriber");
-    message::Stored<M> original = [&]() -> message::Stored<M> {
-      if constexpr (kTravelsInline<M>) {
-        return std::move(value);
-      } else {
-        return std::make_shared<M>(std::move(value));
-      }
-    }();
+    message::Stored<M> original = message::stored<M>(std::move(value));
     return message::publish(*core_, message::kType<M>, &original, [](void* to, const void* from) {
       ::new (to) message::Stored<M>(*static_cast<const message::Stored<M>*>(from));
     });

@@ -47,14 +47,7 @@ struct ReplayReport {
   std::string came;
 };
 
-/// A part of a journal file that is not a complete block; after a crash, the end of the file.
-struct DamagedPart {
-  std::string file;
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-  std::string reason;  // For display: "a block is cut off".
-  bool at_end = false;
-};
+struct DamagedPart;
 
 class Replay {
  public:
@@ -66,8 +59,9 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  /// Parts of the files that were skipped, found at open(). A run that lost only its end replays as the same up to that point.
-  const std::vector<DamagedPart>& damage() const noexcept;
+  /// The parts of the files that were skipped, found at open(), as text: "FILE: a block is cut off: 20 bytes at offset 4096". A run that
+  /// lost only its end replays as the same up to that point.
+  std::vector<std::string> damage() const;
   /// The text that Journal::note() recorded under 'name'.
   std::optional<std::string> note(std::string_view name) const;
 
@@ -79,7 +73,7 @@ class Replay {
   void grant_tables() noexcept;
   /// A data plane without objects that reports the recorded link events.
   DataPlane& plane() noexcept;
-  /// For Programmer::Options::answers.
+  /// For SwitchAgentOptions::answers of the switch agent.
   RecordedAnswers& answers() noexcept;
   /// What the recorded run found in the data plane from an earlier run, and the end of its restart; for the switch agent's
   /// AgentOptions::restart.
@@ -94,6 +88,7 @@ class Replay {
   ReplayReport run(Runtime& runtime, const OnRecords& on_records = {});
 
  private:
+  friend const std::vector<DamagedPart>& damaged_parts(const Replay& replay) noexcept;
   struct Impl;
   explicit Replay(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;

@@ -23,13 +23,6 @@ struct AgentKitOptions {
   AgentsOptions agents = {};
 };
 
-/// A message whose handler was called.
-struct HandledMessage {
-  std::string agent;
-  std::string message;  // The name of its type.
-  Instant when;
-};
-
 /// One thread only.
 class AgentKit final {
  public:
@@ -49,16 +42,16 @@ class AgentKit final {
   /// Gives turns, and moves the clock over idle time, until 'time' has passed.
   void run_for(Duration time) { world_.run_for(scheduler_, time); }
 
-  /// All handled messages so far, in order.
-  const std::vector<HandledMessage>& handled() const noexcept { return handled_; }
-  /// The agent's name of each message, separated by blanks: "a b a".
+  /// The agent's name of each handled message so far, in order.
+  const std::vector<std::string>& handled() const noexcept { return handled_; }
+  /// The same as one text: "a b a".
   std::string order() const;
 
  private:
   class Watch;
   World world_;
   Scheduler scheduler_;
-  std::vector<HandledMessage> handled_;
+  std::vector<std::string> handled_;
   std::unique_ptr<MessageWatch> watch_;
   std::unique_ptr<Agents> agents_;
 };

@@ -1,5 +1,5 @@
 // Checker: an invariant of every world, checked while the world runs. A world has the standard checkers; a test adds its own.
-// The first Violation ends the run.
+// The first violation ends the run.
 #pragma once
 
 #include <cstdint>
@@ -46,14 +46,6 @@ struct Event {
   std::string_view text = {};
 };
 std::string_view to_string(Event::Kind kind) noexcept;
-
-/// The violated condition, and when it was found.
-struct Violation {
-  std::string checker;
-  std::string what;
-  std::uint64_t turn = 0;
-  Instant when;
-};
 
 /// All calls are made between two turns or within one, on the world's thread. A checker only reads. Ok: the invariant holds.
 class Checker {

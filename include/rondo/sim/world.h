@@ -133,8 +133,8 @@ class World {
   void check_at_rest(std::string name, std::function<Status()> check);
   /// Records an action or a finding of the test.
   void note(std::string_view what);
-  /// The first violation; it ends the run.
-  const std::optional<Violation>& violation() const noexcept;
+  /// The first violation, as "CHECKER at turn 12: what"; it ends the run.
+  const std::optional<std::string>& violation() const noexcept;
   /// For display: the current event, as a line.
   std::string last_event() const;
   /// For display: the seed, the violation if there is one, and the last events.
