@@ -5,6 +5,7 @@
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
 #include "rondo/store/memory_store.h"
+#include "sched/sim_reactor.h"
 #include "sim/checkers.h"
 #include "sim/turn_seen.h"
 #include "sim/world_impl.h"
