@@ -106,6 +106,10 @@ class JobStore {
   virtual Status note_worker(std::int64_t run, std::string_view worker) = 0;
   /// Records that a user has killed a run. It does nothing to one that has a final state.
   virtual Status note_killed(std::int64_t run) = 0;
+  /// Keeps a text that must outlive the program, for what gives runs to other programs. Equal keys: the last text counts.
+  virtual Status remember(std::string_view key, std::string_view text) = 0;
+  /// Empty: there is none.
+  virtual Result<std::string> remembered(std::string_view key) = 0;
   /// At most 'max' runs without a final state whose id is greater than 'after', in the order of their ids, with their jobs' names.
   virtual Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) = 0;
   /// NotFound.

@@ -335,6 +335,27 @@ void Jobs::find_run(std::int64_t run, Done<JobRun> done) {
       impl_->core.done_for_store(std::move(done)));
 }
 
+namespace {
+
+/// The calls of RemoteRuns. False: the call is another one, or malformed.
+bool repeat_remote(RemoteRuns remote, const std::string& verb, JobCall& call) {
+  using Text = std::string;
+  using Run = std::int64_t;
+  if (verb == "handle async")
+    return call.with<Text, bool>([&](const Text& name, bool applies) { remote.handle(name, {.basic = {}, .applies_overlap = applies}); });
+  if (verb == "look again") return call.with<Text>([&](const Text& name) { remote.check_again(name); });
+  if (verb == "worker") return call.with<Run, Text>([&](Run run, const Text& worker) { remote.note_worker(run, worker); });
+  if (verb == "remember") return call.with<Text, Text>([&](const Text& key, const Text& text) { remote.remember(key, text); });
+  if (verb == "remembered") return call.with<Text>([&](const Text& key) { remote.remembered(key, {}); });
+  if (verb == "stop run")
+    return call.with<Run, std::uint8_t, Text>(
+        [&](Run run, std::uint8_t state, const Text& why) { remote.stop(run, static_cast<RunState>(state), why); });
+  if (verb == "give up killed") return call.with<>([&] { remote.give_up_killed(); });
+  return false;
+}
+
+}  // namespace
+
 /// In a replay: makes a recorded call again. The caller of the recorded run is absent, so no call has a 'done'.
 bool Jobs::repeat(std::string_view text) {
   using Text = std::string;
@@ -342,7 +363,6 @@ bool Jobs::repeat(std::string_view text) {
   using Attempt = std::uint32_t;
   JobCall call(text);
   const std::string verb = call.verb();
-  RemoteRuns remote(*this);
   AsyncRuns& async = impl_->async;
   if (verb == "put")
     return call.with<Text, bool>([this](const Text& edits, bool is_dry) {
@@ -369,16 +389,8 @@ bool Jobs::repeat(std::string_view text) {
         [this](std::int64_t since, Run before, std::size_t max) { failures(WallTime::from_nanoseconds(since), before, max, {}); });
   if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
   if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(impl_->facts.has_succeeded(job)); });
-  if (verb == "handle async")
-    return call.with<Text, bool>([&](const Text& name, bool applies) { remote.handle(name, {.basic = {}, .applies_overlap = applies}); });
   if (verb == "remove handler") return call.with<Text>([this](const Text& name) { remove_handler(name); });
   if (verb == "has room") return call.with<Text>([this](const Text& name) { has_room(name); });
-  if (verb == "look again") return call.with<Text>([&](const Text& name) { remote.check_again(name); });
-  if (verb == "worker") return call.with<Run, Text>([&](Run run, const Text& worker) { remote.note_worker(run, worker); });
-  if (verb == "stop run")
-    return call.with<Run, std::uint8_t, Text>(
-        [&](Run run, std::uint8_t state, const Text& why) { remote.stop(run, static_cast<RunState>(state), why); });
-  if (verb == "give up killed") return call.with<>([&] { remote.give_up_killed(); });
   if (verb == "drain") return call.with<std::int64_t>([this](std::int64_t patience) { drain(Duration{patience}, {}); });
   if (verb == "last ends") return call.with<>([this] { impl_->ends.submit_last(); });
   // What an asynchronous handler reported of an attempt.
@@ -402,9 +414,10 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "put back")
     return call.with<Run, Attempt>(
         [&](Run run, Attempt attempt) { return repeat_of(run, attempt, [](AsyncRun::State& state) { state.put_back(); }); });
-  return verb == "left" && call.with<Run, Attempt>([&](Run run, Attempt attempt) {
-    return repeat_of(run, attempt, [](AsyncRun::State& state) { state.leave(); });
-  });
+  if (verb == "left")
+    return call.with<Run, Attempt>(
+        [&](Run run, Attempt attempt) { return repeat_of(run, attempt, [](AsyncRun::State& state) { state.leave(); }); });
+  return repeat_remote(RemoteRuns(*this), verb, call);
 }
 
 const JobsStats& Jobs::stats() const {

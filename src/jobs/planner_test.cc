@@ -211,6 +211,8 @@ class AllDue final : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view, std::int64_t, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");
   }
+  Status remember(std::string_view, std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
+  Result<std::string> remembered(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
   Result<std::vector<JobRun>> failures(WallTime, std::int64_t, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");
   }

@@ -37,6 +37,26 @@ void RemoteRuns::note_worker(std::int64_t run, std::string worker, Jobs::Done<bo
       },
       impl_.core.done_for_store(std::move(done)));
 }
+void RemoteRuns::remember(std::string key, std::string text) {
+  impl_.core.expect_here("remember");
+  impl_.core.record("remember", key, text);
+  std::string work = "remember " + key;
+  impl_.core.store.submit<bool>(
+      std::move(work),
+      [key = std::move(key), text = std::move(text)](JobStore& store, Planner&) -> Result<bool> {
+        if (Status kept = store.remember(key, text); !kept.ok()) return failure(std::move(kept));
+        return true;
+      },
+      impl_.core.done_for_store(Jobs::Done<bool>{}));
+}
+void RemoteRuns::remembered(std::string key, Jobs::Done<std::string> done) {
+  impl_.core.expect_here("remembered");
+  impl_.core.record("remembered", key);
+  std::string work = "remembered " + key;
+  impl_.core.store.submit<std::string>(
+      std::move(work), [key = std::move(key)](JobStore& store, Planner&) { return store.remembered(key); },
+      impl_.core.done_for_store(std::move(done)));
+}
 std::shared_ptr<const Job> RemoteRuns::job_of(std::int64_t run) const {
   impl_.core.expect_here("job_of");
   const LiveRun* const live = impl_.runs.find(run);

@@ -50,6 +50,9 @@ class RemoteRuns {
   /// Records that a run without a stored end is given to 'worker'. Give it when 'done' has been
   /// called with a value, so that after a crash the worker that has the run is known.
   void note_worker(std::int64_t run, std::string worker, Jobs::Done<bool> done = {});
+  /// JobStore::remember(), for what must outlive this program.
+  void remember(std::string key, std::string text);
+  void remembered(std::string key, Jobs::Done<std::string> done);
   /// A run without a stored end, as far as this process knows it; null if there is no such run. Before is_recovered() it may be one of an
   /// earlier process. Valid until the next call.
   const JobRun* find(std::int64_t run) const;

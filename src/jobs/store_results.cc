@@ -19,6 +19,7 @@ json::value json_of(bool value) { return value; }
 json::value json_of(std::size_t value) { return std::uint64_t{value}; }
 json::value json_of(std::int64_t value) { return value; }
 json::value json_of(WallTime at) { return at.nanoseconds(); }
+json::value json_of(const std::string& text) { return json::value(text); }
 json::value json_of(const Job& job) { return json::value(to_json(job)); }
 template <class T>
 json::value json_of(const std::optional<T>& value) {
@@ -182,6 +183,7 @@ bool read_result(std::string_view text, T& result) {
 }
 
 template void write_result(const bool&, std::string&);
+template void write_result(const std::string&, std::string&);
 template void write_result(const std::size_t&, std::string&);
 template void write_result(const StoredJob&, std::string&);
 template void write_result(const JobRun&, std::string&);
@@ -191,6 +193,7 @@ template void write_result(const FoundRuns&, std::string&);
 template void write_result(const Planner::Cycle&, std::string&);
 template void write_result(const Planner::Replanned&, std::string&);
 template bool read_result(std::string_view, bool&);
+template bool read_result(std::string_view, std::string&);
 template bool read_result(std::string_view, std::size_t&);
 template bool read_result(std::string_view, StoredJob&);
 template bool read_result(std::string_view, JobRun&);

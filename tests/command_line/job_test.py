@@ -498,6 +498,11 @@ def check_executors(daemon, checker):
     assert f"executor {address} of group 'billing'" in daemon.run("health").stdout
     assert checker.check("executor-drain", expect(daemon, 0, "--json", "executor-drain", "billing", address))["drained"]
     assert "is drained" in expect(daemon, 0, "why", "JOB_RUN_8", "far#1")
+    daemon.process.kill()
+    daemon.process.wait(PATIENCE)
+    daemon.launch()
+    while not json.loads(expect(daemon, 0, "--json", "executors"))["rows"][0]["drained"]:
+        pass
     assert not json.loads(expect(daemon, 0, "--json", "executor-drain", "billing", address, "--resume"))["drained"]
     assert "has no executor" in expect(daemon, 1, "executor-drain", "billing", "http://127.0.0.1:2")
     assert "InvalidArgument" not in expect(daemon, 2, "executor-drain", "billing", "file:///etc/passwd")

@@ -437,7 +437,7 @@ std::vector<Command> program_commands() {
       {.name = "executors", .help = "List the executors of jobs: group, address, runs, why one gets no run", .answered_by = Daemon},
       {.name = "executor-drain",
        .help = "Give no further run to an executor of jobs",
-       .details = "Its runs go on. The switch holds until the daemon ends.",
+       .details = "Its runs go on. The switch outlives the daemon.",
        .arguments = {{.name = "GROUP", .help = "Group of the executor"},
                      {.name = "ADDRESS", .help = "Its address, as rondo executors lists it"}},
        .options = {{.name = "--resume", .value = {}, .help = "Give it runs again"}},

@@ -40,6 +40,11 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
       Door::Home{.registered = [this](Registered of, const DoorAnswer& answer) { registered(std::move(of), answer); },
                  .called_back = [this](const CalledBack& results, const DoorAnswer& answer) { called_back(results, answer); },
                  .refused = [this](const std::string& what) { call_refused(what); }});
+  for (const auto& [name, group] : groups) {
+    remote.remembered(key_of_nodes(name), [weak = std::weak_ptr<Impl*>(self), name = name](const Result<std::string>& text) {
+      if (const auto parts = weak.lock(); parts != nullptr && text) (*parts)->restore_nodes(name, *text);
+    });
+  }
   runtime.scheduler().add(timer);
   runtime.scheduler().add(refused_timer);
   timer.arm_every(kTick, runtime.scheduler().now() + kTick);

@@ -132,6 +132,11 @@ struct Executors::Impl {
   bool is_healthy(const Node& node) const;
   /// Those that may get a run of the job, in the order of their addresses. Whether they are idle is only known for Route::Busyover.
   std::vector<Candidate> candidates(const Group& group, std::int64_t job, Route route) const;
+  /// The nodes of a group have changed: has the store remember them, in the next tick.
+  void remember(const std::string& group) { changed_groups.insert(group); }
+  void store_nodes();
+  /// The nodes that an earlier process knew are used until they would have registered again.
+  void restore_nodes(const std::string& group, std::string_view text);
   void list(Reply reply) const;
   void drain(const Arguments& arguments, const Reply& reply);
   Status health() const;
@@ -235,6 +240,7 @@ struct Executors::Impl {
   Lane slow{.most = settings.slow_lane, .in_flight = 0, .lines = {}};
   std::map<std::string, std::size_t> in_flight;  // By address.
   std::uint64_t last_order = 0;
+  std::set<std::string> changed_groups;
   std::size_t readers = 0;
   std::string last_refusal;
   std::optional<Instant> last_refused;
@@ -251,6 +257,8 @@ struct Executors::Impl {
   std::shared_ptr<Impl*> self = std::make_shared<Impl*>(this);
 };
 
+/// Under which JobStore::remember() has the nodes of a group.
+std::string key_of_nodes(std::string_view group);
 /// "executor/GROUP/"
 std::string handlers_of(std::string_view group);
 

@@ -798,6 +798,21 @@ TEST_F(ExecutorsTest, AnExecutorThatIsDrainedOrHasLeftGetsNoFurtherRun) {
   EXPECT_THAT(peers[0]->orders, IsEmpty());
 }
 
+TEST_F(ExecutorsTest, WhoHasRegisteredIsKnownAfterARestart) {
+  add_registered(1);
+  const std::uint16_t port = peers[0]->port();
+  const auto known = [&] {
+    return answer<std::string>([&](auto done) { RemoteRuns(*jobs).remembered("executors/web", done); }).value_or("");
+  };
+  ASSERT_TRUE(becomes([&] { return known().find(std::to_string(port)) != std::string::npos; }));
+  end();
+  begin();
+  Peer& again = add_peer(port);
+  define_job("a");
+  trigger("a");
+  ASSERT_TRUE(becomes([&] { return again.orders.size() == 1; })) << "it has not registered again";
+}
+
 TEST_F(ExecutorsTest, AGroupWithoutATokenTakesExecutorsFromItsNetworks) {
   settings.groups = {{.name = "web", .allow_without_token = {Prefix::parse("127.0.0.0/8").value()}},
                      {.name = "far", .allow_without_token = {Prefix::parse("192.0.2.0/24").value()}}};

@@ -42,13 +42,16 @@ void Executors::Impl::registered(Registered registered, const DoorAnswer& answer
   const std::string& address = registered.what.address;
   if (registered.leaves) {
     if (const auto known = group.nodes.find(address); known != group.nodes.end()) known->second.has_left = true;
+    remember(group.settings.name);
     return answer(kDone, {});
   }
   if (const Status refused = may_register(group, registered.what); !refused.ok()) {
     call_refused("the registration for group '" + group.settings.name + "' was refused: " + std::string{refused.message()});
     return answer(kFailure, refused.message());
   }
-  group.nodes[address].dialect = registered.dialect;
+  const auto [at, is_new] = group.nodes.try_emplace(address);
+  if (is_new || at->second.has_left || at->second.dialect != registered.dialect) remember(group.settings.name);
+  at->second.dialect = registered.dialect;
   answer(kDone, {});
   is_well(group.settings.name, address);
 }
@@ -105,6 +108,42 @@ std::vector<Candidate> Executors::Impl::candidates(const Group& group, std::int6
   return all;
 }
 
+std::string key_of_nodes(std::string_view group) { return "executors/" + std::string{group}; }
+
+void Executors::Impl::store_nodes() {
+  for (const std::string& name : std::exchange(changed_groups, {})) {
+    json::array nodes;
+    for (const auto& [address, node] : groups.find(name)->second.nodes) {
+      if (node.has_left || (node.is_manual && !node.is_drained)) continue;
+      nodes.push_back(json::object{{"address", address}, {"dialect", static_cast<int>(node.dialect)}, {"drained", node.is_drained}});
+    }
+    remote.remember(key_of_nodes(name), json::serialize(nodes));
+  }
+}
+
+void Executors::Impl::restore_nodes(const std::string& name, std::string_view text) {
+  boost::system::error_code error;
+  const json::value nodes = json::parse(text, error);
+  if (error || !nodes.is_array()) return;  // Nothing was remembered; or a hand has edited it.
+  Group& group = groups.find(name)->second;
+  for (const json::value& one : nodes.get_array()) {
+    const json::object* const node = one.if_object();
+    const json::value* const address = node == nullptr ? nullptr : node->if_contains("address");
+    const json::value* const dialect = node == nullptr ? nullptr : node->if_contains("dialect");
+    const json::value* const drained = node == nullptr ? nullptr : node->if_contains("drained");
+    if (address == nullptr || dialect == nullptr || drained == nullptr || !address->is_string() || !drained->is_bool()) continue;
+    if (!dialect->is_int64() || dialect->get_int64() < 0 || dialect->get_int64() > static_cast<int>(Dialect::Orth)) continue;
+    const Registration what{.group = name, .address = std::string{address->get_string()}};
+    if (!may_register(group, what).ok()) continue;
+    const auto [at, is_new] = group.nodes.try_emplace(what.address);
+    at->second.is_drained = at->second.is_drained || drained->get_bool();
+    if (!is_new) continue;
+    at->second.dialect = static_cast<Dialect>(dialect->get_int64());
+    at->second.heard = runtime.scheduler().now();
+  }
+  jobs.has_room(handlers_of(name));
+}
+
 void Executors::Impl::list(Reply reply) const {
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> open;
   for (const auto& [id, run] : runs) {
@@ -142,6 +181,8 @@ void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
     return Reply{reply}.fail(
         {StatusCode::NotFound, "group '" + group + "' has no executor " + address->url + ": `rondo executors` lists them"});
   known->is_drained = arguments.text("resume") != "yes";
+  remember(group);
+  store_nodes();
   if (!known->is_drained) jobs.has_room(handlers_of(group));
   Reply{reply}.finish(
       json::object{{"group", commands::text(group)}, {"address", commands::text(address->url)}, {"drained", known->is_drained}});

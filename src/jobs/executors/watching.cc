@@ -29,6 +29,7 @@ void Executors::Impl::tick() {
   if (now >= next_job_probe) probe_jobs(now);
   if (now >= next_node_probe) probe_nodes(now);
   forget_nodes(now);
+  store_nodes();
   continue_reads();
   find_room();
 }
@@ -122,7 +123,9 @@ void Executors::Impl::probe_nodes(Instant now) {
 
 void Executors::Impl::forget_nodes(Instant now) {
   for (auto& [name, group] : groups) {
-    std::erase_if(group.nodes, [&](const auto& one) { return !one.second.is_manual && now - one.second.heard >= settings.away; });
+    const auto gone =
+        std::erase_if(group.nodes, [&](const auto& one) { return !one.second.is_manual && now - one.second.heard >= settings.away; });
+    if (gone > 0) remember(name);
   }
 }
 

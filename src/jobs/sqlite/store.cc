@@ -80,7 +80,8 @@ constexpr std::array kMigrations{
     // For note_killed().
     "ALTER TABLE runs ADD COLUMN killed INTEGER NOT NULL DEFAULT 0;",
     // For failures(). Definitions may have Job::route and Job::overlap_scope, which a program that knows the step before refuses.
-    "CREATE INDEX runs_failed ON runs (id) WHERE state IN (2, 3);"};
+    "CREATE INDEX runs_failed ON runs (id) WHERE state IN (2, 3);"
+    "CREATE TABLE remembered (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0 && static_cast<int>(RunState::Failed) == 2 &&
                   static_cast<int>(RunState::TimedOut) == 3,
               "the indexes above have these numbers");
@@ -175,6 +176,18 @@ class SqliteJobStore final : public JobStore {
   Status note_killed(std::int64_t run) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return wrong;
     return note_killed_.bind(run).run();
+  }
+  Status remember(std::string_view key, std::string_view text) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return wrong;
+    return remember_.bind(key).bind(text).run();
+  }
+  Result<std::string> remembered(std::string_view key) override {
+    if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
+    const Result<bool> row = remembered_.bind(key).step();
+    if (!row) return failure(row.error());
+    std::string text = *row ? remembered_.text(0) : std::string{};
+    remembered_.reset();
+    return text;
   }
   Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override { return runs_of(unfinished_.bind(after), max); }
   Result<JobRun> run(std::int64_t id) override {
@@ -435,6 +448,8 @@ class SqliteJobStore final : public JobStore {
   Statement run_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.id = ?").c_str()};
   Statement runs_{*database_,
                   (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC").c_str()};
+  Statement remember_{*database_, "INSERT INTO remembered (key, text) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text"};
+  Statement remembered_{*database_, "SELECT text FROM remembered WHERE key = ?"};
   Statement failures_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
                                    "WHERE runs.state IN (2, 3) AND runs.id < ? AND runs.ended >= ? ORDER BY runs.id DESC")
                                       .c_str()};

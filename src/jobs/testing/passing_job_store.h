@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,6 +40,8 @@ class PassingJobStore : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return store_.runs(job, before, max);
   }
+  Status remember(std::string_view key, std::string_view text) override { return store_.remember(key, text); }
+  Result<std::string> remembered(std::string_view key) override { return store_.remembered(key); }
   Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max) override {
     return store_.failures(since, before, max);
   }
