@@ -49,8 +49,12 @@ bool Executors::Impl::take(std::int64_t callback, const std::set<std::string>& o
   }
   ++stats.callbacks;
   std::string note = item.code == kDone ? note_of(item) : std::string{};
+  Status status = status_of(item, shard->address);
+  // Executors in JavaScript and Go report a run that they have stopped as a success.
+  if (status.ok() && found->second.stop_by)
+    status = {StatusCode::FailedPrecondition, shard->address + " was told to stop it, and reported a success: " + std::exchange(note, {})};
   const std::uint32_t attempt = found->second.open.attempt();
-  end_shard(found->second, *shard, status_of(item, shard->address), std::move(note));
+  end_shard(found->second, *shard, std::move(status), std::move(note));
   finish_if_ended(id.run);
   return jobs.when_stored(id.run, attempt, [weak = std::weak_ptr<Impl*>(self), callback, run = id.run](const Status&) {
     if (const auto parts = weak.lock()) (*parts)->stored(callback, run);

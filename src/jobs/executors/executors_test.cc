@@ -439,6 +439,16 @@ TEST_F(ExecutorsTest, ASuccessAfterAKillLeavesTheRunKilled) {
   EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed")));
 }
 
+/// Rondo stops a run whose time is over. The npm client xxl-job then reports a success, and the run had succeeded.
+TEST_F(ExecutorsTest, ASuccessAfterATimeoutLeavesTheRunTimedOut) {
+  define_job("a", {.timeout = 1s});
+  add_registered(1);
+  trigger("a");
+  ASSERT_TRUE(becomes([&] { return peers[0]->calls["/kill"] == 1; }));
+  EXPECT_EQ(report(log_id(orders()[0]), 200, "Job Task: 6 is killed."), kDone);
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("timed-out")));
+}
+
 TEST_F(ExecutorsTest, ARestartLinksRunsAndSendsNoneTwice) {
   define_job("a");
   add_registered(1);
