@@ -177,14 +177,16 @@ struct Executors::Impl {
   bool apply_overlap(OpenRun& run);
   /// The runs of the job with a shard at the address that has not ended, without 'run': those that were sent, or all.
   std::vector<std::int64_t> others(const OpenRun& run, const std::string& address, bool only_sent) const;
-  /// Sends the shards of a run that need not wait.
+  /// Sends the shards of a run that need not wait. Any run may be gone afterwards.
   void send_what_may(OpenRun& run);
   /// A shard of the job has ended there.
   void send_next(std::int64_t job, const std::string& address);
 
   // --- lanes (lanes.cc)
-  /// Sends an order, or has it wait in the lane of its job.
+  /// Has an order wait in the lane of its job, until serve_lanes().
   void enter_lane(OpenRun& run, std::size_t shard);
+  /// Sends the orders that have room. Any run may be gone afterwards.
+  void serve_lanes();
   void serve(Lane& lane);
   /// An order has its answer, or none will come.
   void leave_lane(Lane& lane, const std::string& address, std::int64_t job, Duration took);

@@ -88,19 +88,24 @@ class Peer {
   std::vector<http::Answer> kept_;
 };
 
-/// A store whose finish() waits while 'hangs' is true.
+/// A store whose finish() waits while 'hangs' is true, and note_worker() while 'notes_hang' is.
 class HangingStore final : public test::PassingJobStore {
  public:
-  HangingStore(std::shared_ptr<JobStore> store, const std::atomic<bool>& hangs)
-      : PassingJobStore(*store), owned_(std::move(store)), hangs_(hangs) {}
+  HangingStore(std::shared_ptr<JobStore> store, const std::atomic<bool>& hangs, const std::atomic<bool>& notes_hang)
+      : PassingJobStore(*store), owned_(std::move(store)), hangs_(hangs), notes_hang_(notes_hang) {}
   Status finish(std::span<const RunEnd> ends) override {
     hangs_.wait(true);
     return PassingJobStore::finish(ends);
+  }
+  Status note_worker(std::int64_t run, std::string_view worker) override {
+    notes_hang_.wait(true);
+    return PassingJobStore::note_worker(run, worker);
   }
 
  private:
   std::shared_ptr<JobStore> owned_;
   const std::atomic<bool>& hangs_;
+  const std::atomic<bool>& notes_hang_;
 };
 
 /// Takes the answer of a command.
@@ -131,11 +136,13 @@ class ExecutorsTest : public test::JobsTestbed {
   ~ExecutorsTest() override {
     ends_hang = false;
     ends_hang.notify_all();
+    let_notes_pass();
     end();
   }
   void begin() {
     runtime = std::make_unique<Runtime>();
-    jobs = std::make_unique<Jobs>(*runtime, std::make_shared<HangingStore>(make_sqlite_job_store(path()).value(), ends_hang), options);
+    jobs = std::make_unique<Jobs>(*runtime, std::make_shared<HangingStore>(make_sqlite_job_store(path()).value(), ends_hang, notes_hang),
+                                  options);
     executors = std::make_unique<Executors>(*runtime, *jobs, settings, [this](http::ClientRequest request, http::CallDone done) {
       return http->call(std::move(request), std::move(done));
     });
@@ -216,7 +223,13 @@ class ExecutorsTest : public test::JobsTestbed {
     define(job);
   }
 
+  void let_notes_pass() {
+    notes_hang = false;
+    notes_hang.notify_all();
+  }
+
   std::atomic<bool> ends_hang = false;
+  std::atomic<bool> notes_hang = false;
   bool begins_later = false;  // The test starts the jobs.
   /// The command job-log.
   std::size_t ask_log(std::int64_t run, std::int64_t from, bool wait, const std::string& of = {}) {
@@ -365,6 +378,28 @@ TEST_F(ExecutorsTest, ARunWaitsWhileNoExecutorCanBeReachedAndGoesOnWhenOneRegist
   ASSERT_TRUE(becomes([&] { return again.orders.size() == 1; }));
   EXPECT_EQ(report(log_id(again.orders[0]), 200, ""), kDone);
   EXPECT_THAT(runs("a"), ElementsAre("succeeded"));
+}
+
+/// The executor fails while the store notes its address.
+TEST_F(ExecutorsTest, ARunWhoseExecutorFailsBeforeTheOrderGoesToAnotherExecutor) {
+  define_job("a", {.route = Route::First});
+  define_job("b", {.route = Route::First});
+  add_registered(2);
+  Peer& first = *peers[peers[0]->url() < peers[1]->url() ? 0 : 1];
+  Peer& second = *peers[peers[0]->url() < peers[1]->url() ? 1 : 0];
+  first.keeps_silent = true;
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  notes_hang = true;
+  trigger("b");
+  ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(2)->text.find("waits until the database") != std::string::npos; }));
+  first.close();
+  ASSERT_TRUE(becomes([&] { return !executors->health().ok(); }));
+  let_notes_pass();
+  ASSERT_TRUE(becomes([&] { return second.orders.size() == 1; }));
+  EXPECT_EQ(report(log_id(second.orders[0]), 200, "second"), kDone);
+  EXPECT_THAT(runs("b"), ElementsAre("succeeded second"));
+  EXPECT_EQ(rows("b")[0].attempt, 1U);
 }
 
 TEST_F(ExecutorsTest, ARunThatAnExecutorMayHaveIsNotSentToAnotherOne) {

@@ -12,7 +12,11 @@ void Executors::Impl::enter_lane(OpenRun& run, std::size_t index) {
   run.open.begins_later("waits until other orders to executors have been answered");
   lane.lines[shard.address].emplace(std::pair{-priority, ++last_order},
                                     Lane::Order{.run = run.open.run(), .attempt = run.open.attempt(), .shard = index});
-  serve(lane);
+}
+
+void Executors::Impl::serve_lanes() {
+  serve(fast);
+  serve(slow);
 }
 
 void Executors::Impl::serve(Lane& lane) {

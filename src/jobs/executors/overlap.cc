@@ -60,6 +60,7 @@ void Executors::Impl::send_what_may(OpenRun& run) {
       enter_lane(run, i);
     }
   }
+  serve_lanes();
 }
 
 void Executors::Impl::send_next(std::int64_t job, const std::string& address) {

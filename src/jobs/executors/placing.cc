@@ -244,7 +244,8 @@ void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size
   if (said && known != nullptr && known->dialect == Dialect::Classic &&
       said->message.find("uri-mapping(/run) not found") != std::string::npos) {
     known->dialect = Dialect::Later;
-    return enter_lane(run, index);
+    enter_lane(run, index);
+    return serve_lanes();
   }
   const std::string why = said ? "it answered " + std::to_string(said->code) + ": " + said->message : std::string{said.error().message()};
   end_shard(run, shard, {StatusCode::FailedPrecondition, shard.address + " did not accept the run: " + why}, {});
