@@ -1,9 +1,10 @@
 // rondo-demo: the programs that ./run starts: the main job (routes/routes_demo.h), `rondo-demo jobs` (jobs/jobs_demo.h) and
-// `rondo-demo frr` (frr/frr_demo.h). Exit codes: 0 the data plane equals the
-// feed, 1 it does not or a step failed, 2 wrong usage.
+// `rondo-demo frr` (frr/frr_demo.h). `rondo-demo jobs` starts `rondo-demo executor` (jobs/executor.h). Exit codes: 0 the data plane equals
+// the feed, 1 it does not or a step failed, 2 wrong usage.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,9 @@
 #include "manual/command_words.h"
 #include "rondo-demo/frr/frr_demo.h"
 #include "rondo-demo/jobs/jobs_demo.h"
+#ifdef RONDO_WITH_HTTP
+#include "rondo-demo/jobs/executor.h"
+#endif
 #include "rondo-demo/output/report.h"
 #include "rondo-demo/routes/routes_demo.h"
 
@@ -24,21 +28,32 @@ std::string beside(const char* program, const std::string& name) {
   return (slash == std::string::npos ? std::string{"."} : self.substr(0, slash)) + "/../" + name + "/" + name;
 }
 
-}  // namespace
-}  // namespace rondo::demo
-
-int main(int argc, char** argv) {
-  if (!rondo::keep_standard_files()) return 1;
-  if (argc > 1 && std::string_view{argv[1]} == "jobs") {
+/// Runs the program that the first word names; empty if it names none.
+std::optional<int> run_other(int argc, const char* const* argv) {
+  const std::string_view name = argv[1];
+  if (name == "jobs") {
 #ifdef RONDO_WITH_JOBS
-    return rondo::demo::jobs_main(argc - 1, argv + 1, rondo::demo::beside(argv[0], "rondod"));
+    return jobs_main(argc - 1, argv + 1, beside(argv[0], "rondod"));
 #else
     std::fprintf(stderr, "rondo-demo: built without jobs (missing: libsqlite3-dev or libssl-dev)\n");
     return 1;
 #endif
   }
-  if (argc > 1 && std::string_view{argv[1]} == "frr")
-    return rondo::demo::frr_main(argc - 1, argv + 1, rondo::demo::beside(argv[0], "rondod"));
+#ifdef RONDO_WITH_HTTP
+  if (name == "executor") return executor_main(argc - 1, argv + 1);
+#endif
+  if (name == "frr") return frr_main(argc - 1, argv + 1, beside(argv[0], "rondod"));
+  return std::nullopt;
+}
+
+}  // namespace
+}  // namespace rondo::demo
+
+int main(int argc, char** argv) {
+  if (!rondo::keep_standard_files()) return 1;
+  if (argc > 1) {
+    if (const auto code = rondo::demo::run_other(argc, argv)) return *code;
+  }
   rondo::demo::RoutesOptions options;
   options.rondod = rondo::demo::beside(argv[0], "rondod");
   constexpr unsigned feed_ports = rondo::feed::kPorts;

@@ -150,6 +150,31 @@ TEST_F(DemoOnLinux, EachDueRunOfAJobExistsExactlyOnceAfterAKill) {
   EXPECT_GE(report.at("lateness_us").at("max").to_number<int>(), report.at("lateness_us").at("p50").to_number<int>());
 }
 
+/// One executor is killed, one hangs until the end, one is drained for a while, and rondod is killed in the middle.
+TEST_F(DemoOnLinux, EachRunAtAnExecutorIsDispatchedOnceAlthoughProcessesFail) {
+  const std::string path = (directory_ / "jobs.json").string();
+  const std::string command = program_ + " jobs --exit --jobs 300 --rate 100 --seconds 2 --executors 3 --json '" + path + "' >'" +
+                              (directory_ / "output").string() + "' 2>&1";
+  const int status = std::system(command.c_str());
+  if (text_of("output").find("built without") != std::string::npos) {
+    std::cerr << "SKIPPED: " << text_of("output") << '\n';
+    GTEST_SKIP() << "built without jobs or HTTP";
+  }
+  ASSERT_EQ(status, 0) << text_of("output");
+  const json::object report = json::parse(text_of("jobs.json")).as_object();
+  EXPECT_EQ(report.at("run_rows").to_number<int>(), 500);
+  for (const char* const wrong : {"missing", "duplicates", "unfinished", "dispatched_twice", "dispatched_while_drained"}) {
+    EXPECT_EQ(report.at(wrong).to_number<int>(), 0) << wrong;
+  }
+  EXPECT_GE(report.at("dispatched").to_number<int>(), 500);
+  EXPECT_GT(report.at("callbacks").to_number<int>(), 0);
+  for (const char* const one : {"killed_executor", "hanging_executor"}) {
+    const json::object& orders = report.at(one).as_object();
+    EXPECT_EQ(orders.at("ended_there").to_number<int>() + orders.at("retried").to_number<int>(), orders.at("orders").to_number<int>())
+        << one << ": each run has an end";
+  }
+}
+
 TEST_F(DemoOnLinux, TakesTheRoutesOfFrrAndLosesNoPacketInARestart) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "most of its time is FRR's";

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
 #include "manual/command_words.h"
+#include "rondo-demo/jobs/executors_load.h"
 #include "rondo-demo/jobs/jobs_report.h"
 #include "rondo-demo/testbed/daemon_process.h"
 #include "rondo/base/clock.h"
@@ -23,6 +25,7 @@ struct JobsOptions {
   std::size_t burst = 10'000;
   std::uint64_t rate = 1000;
   unsigned seconds = 10;
+  std::size_t executors = 0;  // 0: the runs are carried out in rondod.
   bool exit = false;
   std::string json_path;
   std::string rondod;
@@ -41,11 +44,8 @@ class JobsDemo {
   explicit JobsDemo(JobsOptions options) : options_(std::move(options)) {}
 
   Status run() {
-    auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true});
-    if (!daemon) return daemon.error();
-    daemon_ = std::move(*daemon);
-    for (const auto step : {&JobsDemo::connect, &JobsDemo::plan, &JobsDemo::add_jobs, &JobsDemo::kill_in_the_middle,
-                            &JobsDemo::wait_for_end, &JobsDemo::read}) {
+    for (const auto step : {&JobsDemo::start, &JobsDemo::connect, &JobsDemo::start_executors, &JobsDemo::plan, &JobsDemo::add_jobs,
+                            &JobsDemo::disturb_executors, &JobsDemo::kill_in_the_middle, &JobsDemo::wait_for_end, &JobsDemo::read}) {
       if (Status status = (this->*step)(); !status.ok()) return status;
     }
     return report_.is_right() ? Status{} : Status{StatusCode::DataLoss, "not each due run exists exactly once with success"};
@@ -53,6 +53,30 @@ class JobsDemo {
   const JobsReport& report() const noexcept { return report_; }
 
  private:
+  Status start() {
+    DaemonOptions options{.program = options_.rondod, .only_jobs = true};
+    if (options_.executors > 0) {
+      const auto port = free_port();
+      if (!port) return port.error();
+      std::random_device random;
+      for (int i = 0; i < 4; ++i) token_ += std::to_string(random());
+      options.http_port = http_port_ = *port;
+      options.executor_token = token_;
+    }
+    auto daemon = DaemonProcess::start(options);
+    if (!daemon) return daemon.error();
+    daemon_ = std::move(*daemon);
+    return {};
+  }
+
+  Status start_executors() {
+    if (options_.executors == 0) return {};
+    auto load = ExecutorsLoad::start(options_.executors, http_port_, token_, daemon_->directory());
+    if (!load) return load.error();
+    executors_ = std::move(*load);
+    return executors_->wait_for_registration(*client_);
+  }
+
   Status connect() {
     auto client = daemon_->connect();
     if (!client) return client.error();
@@ -79,7 +103,12 @@ class JobsDemo {
   Status add_jobs() {
     std::printf("adding %zu jobs\n", jobs_.size());
     for (const DueJob& job : jobs_) {
-      json::object definition{{"name", job.name}, {"handler", "none"}};
+      json::object definition{{"name", job.name}, {"handler", executors_ ? ExecutorsLoad::kHandler : "none"}};
+      if (executors_) {
+        definition["retries"] = 3;
+        definition["backoff_ms"] = 1000;
+        definition["timeout_ms"] = 5000;
+      }
       if (job.period == Duration{0}) {
         definition["schedule"] = "at " + calendar::format_rfc3339(job.first);
       } else {
@@ -98,10 +127,29 @@ class JobsDemo {
     if (const Duration left = at - clock_.wall_now(); left > Duration{0}) std::this_thread::sleep_for(left);
   }
 
+  /// The third executor is drained during the burst, in which the first one is killed. Then it is used again, and the second one hangs
+  /// until the end. So one executor is left at least.
+  Status disturb_executors() {
+    if (!executors_) return {};
+    wait_until(burst_at_ + Duration{-1s});
+    if (Status drained = executors_->drain_one(*client_); !drained.ok()) return drained;
+    wait_until(burst_at_ + 300ms);
+    executors_->kill_one();
+    wait_until(steady_at_ + Duration{-500ms});
+    if (Status resumed = executors_->resume_one(*client_); !resumed.ok()) return resumed;
+    wait_until(steady_at_ + Duration{std::chrono::seconds{options_.seconds}} / 4);
+    executors_->hang_one();
+    std::printf("one executor was killed, one was drained for a while, and one hangs\n");
+    return {};
+  }
+
   Status kill_in_the_middle() {
     std::printf("waiting for the second in which %zu of them are due, and for %llu runs a second after it\n", options_.burst,
                 static_cast<unsigned long long>(options_.rate));
-    wait_until(steady_at_ + std::chrono::seconds{options_.seconds} / 2);
+    wait_until(steady_at_ + Duration{std::chrono::seconds{options_.seconds}} / 2);
+    if (executors_) {
+      if (Status counted = executors_->count_callbacks(*client_); !counted.ok()) return counted;
+    }
     client_.reset();
     const Instant killed = clock_.now();
     if (Status again = daemon_->kill_and_restart(); !again.ok()) return again;
@@ -125,6 +173,10 @@ class JobsDemo {
   }
 
   Status read() {
+    if (executors_) {
+      if (Status counted = executors_->count_callbacks(*client_); !counted.ok()) return counted;
+      executors_->stop();
+    }
     client_.reset();
     if (const int code = daemon_->stop(); code != 0) return {StatusCode::Internal, "rondod ended with exit code " + std::to_string(code)};
     auto store = jobs::make_sqlite_job_store(daemon_->directory() + "/jobs.db");
@@ -132,6 +184,7 @@ class JobsDemo {
     Result<JobsReport> read = read_report(**store, jobs_, options_.burst);
     if (!read) return read.error();
     read->recovered = report_.recovered;
+    if (executors_) read->executors = executors_->report(read->attempts);
     report_ = std::move(*read);
     return {};
   }
@@ -140,7 +193,10 @@ class JobsDemo {
   SystemClock clock_;
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
-  std::vector<DueJob> jobs_;  // Jobs of the burst come first.
+  std::uint16_t http_port_ = 0;
+  std::string token_;
+  std::unique_ptr<ExecutorsLoad> executors_;  // Null without.
+  std::vector<DueJob> jobs_;                  // Jobs of the burst come first.
   WallTime burst_at_;
   WallTime steady_at_;
   JobsReport report_;
@@ -156,10 +212,19 @@ int jobs_main(int argc, const char* const* argv, const std::string& rondod) {
   app.add_option("--jobs", options.burst, "Jobs that are due in one second")->capture_default_str()->check(CLI::Range(1, 100'000));
   app.add_option("--rate", options.rate, "Runs a second after it, in steps of ten")->capture_default_str()->check(CLI::Range(10, 10'000));
   app.add_option("--seconds", options.seconds, "For so long")->capture_default_str()->check(CLI::Range(2, 3600));
+  app.add_option("--executors", options.executors,
+                 "Carry the runs out at so many executors of xxl-job, of which one is killed, one hangs and one is drained for a while")
+      ->check(CLI::Range(ExecutorsLoad::kLeast, std::size_t{100}));
   app.add_flag("--exit", options.exit, "Accepted as for ./run: this program always ends when the report is done");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
   if (const auto code = manual::parse_words(app, argc, argv)) return *code;
+#ifndef RONDO_WITH_HTTP
+  if (options.executors > 0) {
+    std::fprintf(stderr, "rondo-demo: built without HTTP (missing: libcurl4-openssl-dev)\n");
+    return 1;
+  }
+#endif
   JobsDemo demo(options);
   Status status = demo.run();
   if (demo.report().due > 0) std::printf("\n%s", to_text(demo.report()).c_str());

@@ -10,7 +10,7 @@ namespace rondo::demo {
 
 namespace {
 
-/// Adds the runs of one job. Returns when the last of them began.
+/// Adds the runs of one job. Returns when the last of those began that needed one attempt.
 Result<WallTime> add_job(jobs::JobStore& store, const DueJob& job, JobsReport& report) {
   std::set<WallTime> open;
   for (std::uint64_t i = 0; i < job.count; ++i) open.insert(job.first + job.period * static_cast<std::int64_t>(i));
@@ -23,12 +23,13 @@ Result<WallTime> add_job(jobs::JobStore& store, const DueJob& job, JobsReport& r
     if (!page) return failure(page.error());
     for (const jobs::JobRun& run : *page) {
       ++report.run_rows;
+      report.attempts[run.id] = run.attempt;
       if (open.erase(run.scheduled) == 0) ++report.duplicates;
       if (run.state != jobs::RunState::Succeeded || !run.begun) {
         ++report.unfinished;
         continue;
       }
-      last = std::max(last, *run.begun);
+      if (run.attempt <= 1) last = std::max(last, *run.begun);
       report.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (*run.begun - run.due).count())));
     }
     if (page->size() < kPage) break;
@@ -36,6 +37,36 @@ Result<WallTime> add_job(jobs::JobStore& store, const DueJob& job, JobsReport& r
   }
   report.missing += open.size();
   return last;
+}
+
+std::string text_of(const ExecutorsReport& report) {
+  char text[640];
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::snprintf(text, sizeof text,
+                "dispatched      %llu orders at %zu executors for %llu attempts, %llu twice\ncallbacks       %llu results\n"
+                "killed executor %llu orders: %llu runs ended there, %llu were retried\n"
+                "hung executor   %llu orders: %llu runs ended there, %llu were retried\n"
+                "drained one     %llu orders while it was drained\n",
+                number(report.dispatched), report.executors, number(report.attempts), number(report.dispatched_twice),
+                number(report.callbacks), number(report.killed.all), number(report.killed.ended_there), number(report.killed.retried),
+                number(report.hanging.all), number(report.hanging.ended_there), number(report.hanging.retried),
+                number(report.while_drained));
+  return text;
+}
+
+boost::json::object json_of(const ExecutorOrders& orders) {
+  return {{"orders", orders.all}, {"ended_there", orders.ended_there}, {"retried", orders.retried}};
+}
+
+void add_json(const ExecutorsReport& report, boost::json::object& object) {
+  object["executors"] = report.executors;
+  object["attempts"] = report.attempts;
+  object["dispatched"] = report.dispatched;
+  object["callbacks"] = report.callbacks;
+  object["dispatched_twice"] = report.dispatched_twice;
+  object["dispatched_while_drained"] = report.while_drained;
+  object["killed_executor"] = json_of(report.killed);
+  object["hanging_executor"] = json_of(report.hanging);
 }
 
 }  // namespace
@@ -67,22 +98,23 @@ std::string to_text(const JobsReport& report) {
                 static_cast<unsigned long long>(report.missing), static_cast<unsigned long long>(report.duplicates),
                 static_cast<unsigned long long>(report.unfinished), static_cast<unsigned long long>(report.recovered),
                 report.triggers_per_second, ms(0.5), ms(0.99), static_cast<double>(report.lateness_ns.max()) / 1e6);
-  return text;
+  return text + (report.executors ? text_of(*report.executors) : std::string{});
 }
 
 std::string to_json(const JobsReport& report) {
   namespace json = boost::json;
-  return json::serialize(json::object{{"due", report.due},
-                                      {"run_rows", report.run_rows},
-                                      {"missing", report.missing},
-                                      {"duplicates", report.duplicates},
-                                      {"unfinished", report.unfinished},
-                                      {"recovered", report.recovered},
-                                      {"triggers_per_second", report.triggers_per_second},
-                                      {"lateness_us", json::object{{"p50", report.lateness_ns.quantile(0.5) / 1000},
-                                                                   {"p99", report.lateness_ns.quantile(0.99) / 1000},
-                                                                   {"max", report.lateness_ns.max() / 1000}}}}) +
-         "\n";
+  json::object object{{"due", report.due},
+                      {"run_rows", report.run_rows},
+                      {"missing", report.missing},
+                      {"duplicates", report.duplicates},
+                      {"unfinished", report.unfinished},
+                      {"recovered", report.recovered},
+                      {"triggers_per_second", report.triggers_per_second},
+                      {"lateness_us", json::object{{"p50", report.lateness_ns.quantile(0.5) / 1000},
+                                                   {"p99", report.lateness_ns.quantile(0.99) / 1000},
+                                                   {"max", report.lateness_ns.max() / 1000}}}};
+  if (report.executors) add_json(*report.executors, object);
+  return json::serialize(object) + "\n";
 }
 
 }  // namespace rondo::demo

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,26 @@ struct DueJob {
   std::uint64_t count = 1;
 };
 
+/// The orders that arrived at one executor, each for an attempt of a run.
+struct ExecutorOrders {
+  std::uint64_t all = 0;
+  std::uint64_t ended_there = 0;  // The run ended with this attempt.
+  std::uint64_t retried = 0;      // The attempt failed, and a later one ended the run.
+};
+
+/// The main job with executors.
+struct ExecutorsReport {
+  std::size_t executors = 0;
+  std::uint64_t attempts = 0;          // Attempts of all runs.
+  std::uint64_t dispatched = 0;        // Orders that arrived at executors. An attempt that failed unsent has none.
+  std::uint64_t callbacks = 0;         // Results that rondod took, without those of the last moment before its kill.
+  std::uint64_t dispatched_twice = 0;  // Attempts of runs that arrived more than once, at one executor or at several.
+  std::uint64_t while_drained = 0;     // Orders at an executor that was drained.
+  ExecutorOrders killed = {};          // At the executor that was killed.
+  ExecutorOrders hanging = {};         // At the executor that was stopped with SIGSTOP.
+  bool is_right() const noexcept { return dispatched_twice == 0 && while_drained == 0; }
+};
+
 struct JobsReport {
   std::uint64_t due = 0;
   std::uint64_t run_rows = 0;
@@ -27,9 +49,11 @@ struct JobsReport {
   std::uint64_t duplicates = 0;    // Further runs of an instant, and runs of instants that were not due.
   std::uint64_t unfinished = 0;    // Runs that did not succeed.
   std::uint64_t recovered = 0;     // Runs without an end that rondod found after it was killed.
-  double triggers_per_second = 0;  // Jobs that were due in one second, until the last of them began.
+  double triggers_per_second = 0;  // Jobs that were due in one second, until the last first attempt began.
   Histogram lateness_ns;           // From the due instant to the beginning of the run, also of runs that waited for the restart.
-  bool is_right() const noexcept { return missing == 0 && duplicates == 0 && unfinished == 0; }
+  std::map<std::int64_t, std::uint32_t> attempts = {};  // By run: how many have ended.
+  std::optional<ExecutorsReport> executors = {};
+  bool is_right() const noexcept { return missing == 0 && duplicates == 0 && unfinished == 0 && (!executors || executors->is_right()); }
 };
 
 /// Reads the runs of 'jobs', of which the first 'burst' are due in one second.

@@ -32,10 +32,23 @@ std::string toml_string(std::string_view text) {
   return literal + "\"";
 }
 
+/// Beside the socket.
+std::string token_file(const std::string& socket) { return socket.substr(0, socket.rfind('/')) + "/token"; }
+
+Status write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  return file ? Status{} : status_from_errno(errno, "writing " + path);
+}
+
 std::string configuration(const std::string& socket, const DaemonOptions& options) {
   const std::string jobs = "[jobs]\nenabled = true\nfile = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
   if (options.only_jobs) {
-    return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
+    std::string text = "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
+    if (options.http_port != 0)
+      text += "[http]\nenabled = true\nport = " + std::to_string(options.http_port) +
+              "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";
+    return text;
   }
   if (!options.frr_namespace.empty()) {
     return "[scheduler]\nreserve_mib = " + std::to_string(options.reserve_mib) + "\n[admin]\nsocket = \"" + socket +
@@ -71,10 +84,11 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
   daemon->directory_ = pattern;
   daemon->socket_ = pattern + "/rondod.sock";
   const std::string path = pattern + "/rondod.toml";
-  std::ofstream file(path);
-  file << configuration(daemon->socket_, options) << std::flush;
-  if (!file) return failure(status_from_errno(errno, "writing " + path));
-
+  if (Status written = write_file(path, configuration(daemon->socket_, options)); !written.ok()) return failure(std::move(written));
+  if (!options.executor_token.empty()) {
+    if (Status written = write_file(token_file(daemon->socket_), options.executor_token + "\n"); !written.ok())
+      return failure(std::move(written));
+  }
   if (Status launched = daemon->launch(); !launched.ok()) return failure(std::move(launched));
   return daemon;
 }

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,9 @@ struct DaemonOptions {
   std::string journal = {};    // The absolute path of the journal; empty: none.
   bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory.
   bool only_jobs = false;      // The same, without a data plane. It logs warnings only.
+  /// With only_jobs: the port of 127.0.0.1 where the executors of the group "demo" report. 0: none.
+  std::uint16_t http_port = 0;
+  std::string executor_token = {};  // The access token of that group.
   /// If given, rondod runs in the network namespace of this file, takes zebra's routes over FPM into table 100 of the kernel, and keeps its
   /// tables in a file of its directory. It logs warnings only.
   std::string frr_namespace = {};
