@@ -504,6 +504,7 @@ def check_executors(daemon, checker):
     while not json.loads(expect(daemon, 0, "--json", "executors"))["rows"][0]["drained"]:
         pass
     assert not json.loads(expect(daemon, 0, "--json", "executor-drain", "billing", address, "--resume"))["drained"]
+    assert checker.check("stats", expect(daemon, 0, "--json", "stats"))["executors"]["dispatched"] == 0
     assert "has no executor" in expect(daemon, 1, "executor-drain", "billing", "http://127.0.0.1:2")
     assert "InvalidArgument" not in expect(daemon, 2, "executor-drain", "billing", "file:///etc/passwd")
 

@@ -1,0 +1,75 @@
+// Logs of runs at executors.
+#include "jobs/executors/testing/executors_testbed.h"
+
+namespace rondo::jobs::executors {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+TEST_F(ExecutorsTest, TheLogOfARunComesFromItsExecutorInPieces) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->log = {"one", "two", "three", "four", "five"};
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  std::string text;
+  json::object piece = read_log(1, 0);
+  while (!piece.at("data").as_string().empty()) {
+    EXPECT_EQ(piece.at("from"), text.size());
+    text += unescape_text(piece.at("data").as_string());
+    EXPECT_EQ(piece.at("next"), text.size());
+    piece = read_log(1, static_cast<std::int64_t>(text.size()));
+  }
+  EXPECT_EQ(text, "one\ntwo\nthree\nfour\nfive\n");
+  EXPECT_FALSE(piece.at("ended").as_bool());
+  EXPECT_EQ(piece.at("worker").as_string(), peers[0]->url());
+  report(log_id(orders()[0]), 200, "");
+  EXPECT_TRUE(read_log(1, static_cast<std::int64_t>(text.size())).at("ended").as_bool());
+  EXPECT_EQ(read_log(1, 2).at("data"), "e\\x0atwo\\x0a") << "from within a line";
+}
+
+TEST_F(ExecutorsTest, AReaderWaitsForFurtherOutputAndForTheEnd) {
+  define_job("a");
+  add_registered(1);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  const std::size_t first = ask_log(1, 0, true);
+  run_a_while();
+  EXPECT_THAT(logs[first], IsEmpty());
+  peers[0]->log = {"late"};
+  ASSERT_TRUE(becomes([&] { return !logs[first].empty(); }));
+  EXPECT_EQ(json::parse(logs[first]).as_object().at("data"), "late\\x0a");
+  const std::size_t second = ask_log(1, 5, true);
+  report(log_id(orders()[0]), 200, "");
+  ASSERT_TRUE(becomes([&] { return !logs[second].empty(); }));
+  EXPECT_TRUE(json::parse(logs[second]).as_object().at("ended").as_bool());
+}
+
+TEST_F(ExecutorsTest, ALogThatIsTooLongIsRefused) {
+  define_job("a");
+  add_registered(1);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  peers[0]->log = {std::string(limits::kExecutorLogBytes, 'x')};
+  EXPECT_THAT(json::serialize(read_log(1, 0)), HasSubstr("the answer is longer than 4194304 bytes"));
+}
+
+TEST_F(ExecutorsTest, TheLogsOfABroadcastFollowEachOther) {
+  define_job("a", {.route = Route::ShardingBroadcast});
+  add_registered(2);
+  for (const auto& peer : peers) peer->log = {"at " + peer->url()};
+  trigger("a");
+  ASSERT_TRUE(gets_orders(2));
+  report(log_id_of(1, 0, 0), 200, "");
+  report(log_id_of(1, 0, 1), 200, "");
+  const json::object first = read_log(1, 0);
+  const json::object change = read_log(1, first.at("next").to_number<std::int64_t>());
+  EXPECT_FALSE(change.at("ended").as_bool());
+  const std::string other{change.at("worker").as_string()};
+  EXPECT_NE(other, first.at("worker").as_string());
+  EXPECT_EQ(read_log(1, 0, other).at("data").as_string(), "at " + other + "\\x0a");
+}
+
+}  // namespace
+}  // namespace rondo::jobs::executors
