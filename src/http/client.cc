@@ -268,6 +268,7 @@ Status Client::prepare(Call& call) {
   curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.request.answer_bytes));
   curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, kKeptSeconds);
   curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call.request.fresh_connection ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, call.request.fresh_connection ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call.error.data());
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &call);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Client::open_socket);

@@ -7,6 +7,16 @@
 
 namespace rondo::jobs {
 
+namespace {
+
+/// A line of a handler that serves many names: room is no matter of the line, but of each run.
+bool is_shared(std::string_view line) { return line.ends_with('/'); }
+
+/// The most runs without room that a turn passes over.
+constexpr std::size_t kPassed = 64;
+
+}  // namespace
+
 AsyncRuns::AsyncRuns(Core& core, LiveRuns& runs, JobFacts& facts, Handlers& handlers, Ends& ends)
     : core_(core), runs_(runs), facts_(facts), handlers_(handlers), ends_(ends), line_timer_("jobs:lines", Priority{56}, [this] {
         serve_lines_again();
@@ -54,7 +64,7 @@ Outcome AsyncRuns::begin(LiveRun& live, const HandlerEntry& handler, const Ticke
   const bool may_begin = answer_of(run, thrown, [&] {
     if (async->has_begun && async->has_begun(run)) return true;
     is_held = run <= runs_.recovered_to && async->held && !async->held(run).empty();
-    return !live.verdict && !is_held && lines_[line].empty() && has_room(*async, run);
+    return !live.verdict && !is_held && (is_shared(line) || lines_[line].empty()) && has_room(*async, run);
   });
   is_held = !may_begin && core_.told(is_held, "held", run);
   if (is_held) core_.record("held", run);
@@ -121,6 +131,7 @@ void AsyncRuns::serve_line(const std::string& name) {
   if (runs_.is_draining) return;
   if (!served_lines_.insert(name).second) return;  // Within a call for the same line, which goes on.
   Line::key_type last{INT_MIN, 0};
+  std::size_t passed = 0;
   for (;;) {
     // Each begin may change handlers and lines, and a run that is put back stands at its old place.
     const HandlerEntry* const handler = handlers_.find(name);
@@ -137,7 +148,11 @@ void AsyncRuns::serve_line(const std::string& name) {
       continue;
     }
     Status thrown;
-    if (is_in_line(runs_.find(next), name) && !answer_of(next, thrown, [&] { return has_room(*async, next); })) break;
+    if (is_in_line(runs_.find(next), name) && !answer_of(next, thrown, [&] { return has_room(*async, next); })) {
+      if (!is_shared(name) || ++passed > kPassed) break;
+      last = at;
+      continue;
+    }
     last = at;
     // The handler may have removed itself, with its line, or ended the run.
     const auto rest = lines_.find(name);

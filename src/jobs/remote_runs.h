@@ -38,7 +38,8 @@ class RemoteRuns {
   explicit RemoteRuns(Jobs& jobs) noexcept : impl_(*jobs.impl_) {}
 
   /// As Jobs::handle_async(). A name that ends with '/' serves all handlers that begin with it and that no longer name serves. Their runs
-  /// wait for room in one line, in has_room(), check_again() and Jobs::has_room() of that name.
+  /// wait for room in one line, in has_room(), check_again() and Jobs::has_room() of that name. A run without room does not keep others of
+  /// this line from room of theirs.
   void handle(std::string name, RemoteHandler handler);
   /// RemoteHandler::held may answer differently now. O(runs that the handler holds).
   void check_again(const std::string& handler);

@@ -4,6 +4,7 @@
 
 #include <boost/json/fwd.hpp>
 #include <memory>
+#include <string>
 
 #include "base/log.h"
 #include "rondo/admin/command.h"
@@ -22,6 +23,8 @@ class ExecutorService {
   /// See Executors::read_log().
   virtual bool read_log(const jobs::JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) = 0;
   virtual Status health() const = 0;
+  /// See Executors::refusal().
+  virtual std::string refusal() const = 0;
   virtual void add_stats(boost::json::object& stats) const = 0;
 };
 

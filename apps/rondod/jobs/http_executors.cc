@@ -76,7 +76,7 @@ class HttpExecutors final : public ExecutorService {
     options.server.emplace().address = choice.address;
     options.server->port = choice.port;
     options.server->body_limit = [](std::string_view target) {
-      return target.find("/callback") != std::string_view::npos ? kCallbackBytes : limits::kHttpBodyBytes;
+      return target.substr(0, target.find('?')).ends_with("/api/callback") ? kCallbackBytes : limits::kHttpBodyBytes;
     };
     options.client.emplace().networks = std::move(networks);
     options.client->calls = kCalls;
@@ -93,6 +93,7 @@ class HttpExecutors final : public ExecutorService {
     return executors_.read_log(run, from, wait, address, reply);
   }
   Status health() const override { return executors_.health(); }
+  std::string refusal() const override { return executors_.refusal(); }
   void add_stats(json::object& stats) const override {
     const jobs::executors::ExecutorStats& figures = executors_.stats();
     stats["executors"] = json::object{{"dispatched", figures.dispatched},

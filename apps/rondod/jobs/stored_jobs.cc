@@ -163,6 +163,8 @@ class StoredJobs final : public JobService {
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = executors_ == nullptr ? Status{} : executors_->health(); !health.ok())
       troubles.push_back(sentence("jobs: " + health.to_string()));
+    if (const std::string refusal = executors_ == nullptr ? std::string{} : executors_->refusal(); !refusal.empty())
+      notes.push_back(sentence("jobs: " + refusal));
     const std::vector<std::string> awaited = jobs::JobsView(jobs_).awaited_handlers();
     const std::vector<std::string> late =
         jobs::JobsView(jobs_).awaited_handlers(kWorkerPatience, kConnectPatience);  // A part of 'awaited', in the same order.

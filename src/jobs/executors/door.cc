@@ -11,8 +11,6 @@ namespace rondo::jobs::executors {
 
 namespace {
 
-constexpr std::int64_t kFailure = 500;
-
 /// Takes a time that depends on the length of 'given' alone.
 bool is_secret(std::string_view secret, std::string_view given) noexcept {
   unsigned difference = secret.size() == given.size() ? 0 : 1;
@@ -78,7 +76,7 @@ void Door::handle(http::Request request, http::Answer answer, http::HttpGate& ga
   const bool leaves = call == "registryRemove";
   if (!registers && !leaves && call != "callback") return answer.send(http::text_response(404, "there is no such path"));
   const auto refuse = [&](std::string_view why) {
-    answer.send(answer_of(kFailure, why));
+    answer.send(answer_of(kCodeFailure, why));
     const std::string what =
         "a call of " + request.peer + " to " + visible_text(request.path().substr(0, limits::kExecutorAddress)) + " was refused: ";
     // Without room for it there are enough of them.

@@ -19,7 +19,8 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
       settings(std::move(of_settings)),
       call(std::move(of_call)),
       timer("executors", Priority{56}, [this] { tick(); }),
-      refused_timer("executors:refused", Priority{56}, [this] { end_refused(); }) {
+      refused_timer("executors:refused", Priority{56}, [this] { end_refused(); }),
+      room_timer("executors:room", Priority{56}, [this] { use_room(); }) {
   std::random_device seeds;
   for (const ExecutorGroup& group : settings.groups) {
     Group& made = groups.try_emplace(group.name, Group{.settings = group, .nodes = {}, .router = Router{seeds()}}).first->second;
@@ -40,13 +41,10 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
       Door::Home{.registered = [this](Registered of, const DoorAnswer& answer) { registered(std::move(of), answer); },
                  .called_back = [this](const CalledBack& results, const DoorAnswer& answer) { called_back(results, answer); },
                  .refused = [this](const std::string& what) { call_refused(what); }});
-  for (const auto& [name, group] : groups) {
-    remote.remembered(key_of_nodes(name), [weak = std::weak_ptr<Impl*>(self), name = name](const Result<std::string>& text) {
-      if (const auto parts = weak.lock(); parts != nullptr && text) (*parts)->restore_nodes(name, *text);
-    });
-  }
+  for (const auto& [name, group] : groups) read_nodes(name);
   runtime.scheduler().add(timer);
   runtime.scheduler().add(refused_timer);
+  runtime.scheduler().add(room_timer);
   timer.arm_every(kTick, runtime.scheduler().now() + kTick);
 }
 
@@ -61,6 +59,7 @@ Executors::~Executors() = default;
 
 const ExecutorStats& Executors::stats() const noexcept { return impl_->stats; }
 Status Executors::health() const { return impl_->health(); }
+std::string Executors::refusal() const { return impl_->refusal(); }
 
 bool Executors::read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) {
   return impl_->read_log(run, from, wait, address, reply);

@@ -6,7 +6,8 @@
 //   http = http::HttpThread::start(runtime.scheduler(), options, executors.door()).value();
 //
 // A run is sent to an executor after the store has its address. It ends with the executor's callback, whose answer follows the storing of
-// the end, so an executor that repeats unanswered callbacks loses none. After a restart of this program, runs that executors have are
+// the end, so an executor that repeats unanswered callbacks loses none. The result of a shard of a broadcast is not stored before the
+// others: after a restart it counts as lost. After a restart of this program, runs that executors have are
 // linked by their callbacks, and are not sent again. A run that was certainly not sent, because there was no connection, goes to another
 // executor without using an attempt. A run of which nothing is known any more fails after a while, and is retried by the rules of its job:
 //   - The executor did not answer the order, and calls back nothing for ExecutorSettings::silent.
@@ -41,13 +42,16 @@ struct ExecutorSettings {
   Duration silent{60s};          // See above.
   Duration away{600s};           // See above.
   Duration probe{60s};           // See above.
+  Duration starved{60s};         // See health().
   Duration stopping{10s};        // See above.
   Duration stored_wait{5s};      // The longest time for which the answer to a callback waits for the store.
   /// Orders without an answer, of all groups. Jobs whose orders take long have a lane of their own, by JobsOptions::slow_run and slow_runs:
   /// the rule of Orth's pools, and their sizes. Further orders wait, by priority.
   std::size_t fast_lane = 200;
   std::size_t slow_lane = 100;
-  std::size_t in_flight_of_address = 32;  // The same of one address, so that a slow executor leaves room for the others.
+  /// The same of one address, so that a slow executor leaves room for the others. An executor with as many is passed over, except by the
+  /// routes that name one executor: first, last and consistent-hash.
+  std::size_t in_flight_of_address = limits::kHttpCallsPerHost;
 };
 
 /// Since the start.
@@ -81,8 +85,10 @@ class Executors {
   /// the first one. False: it is at none, and 'reply' was not used.
   bool read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply);
   const ExecutorStats& stats() const noexcept;
-  /// Ok, or which executors do not answer, and which groups with waiting runs have none.
+  /// Ok, or which executors do not answer, and for which groups runs have waited for a minute because no executor can take one.
   Status health() const;
+  /// The last call that was refused, for people; empty: none was within ExecutorSettings::beat.
+  std::string refusal() const;
 
  private:
   struct Impl;

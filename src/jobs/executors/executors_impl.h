@@ -29,7 +29,7 @@ inline constexpr std::string_view kHandlers = "executor/";
 struct Node {
   Dialect dialect = Dialect::Classic;
   bool is_manual = false;    // The settings name it. Otherwise it is one that registers.
-  bool is_drained = false;   // It gets no further run.
+  bool is_drained = false;   // It gets no further run. Such a node is not forgotten.
   bool has_left = false;     // It has taken leave, and has not registered since.
   Instant heard = {};        // Its last registration or answer.
   std::string trouble = {};  // Why the last call to it failed; empty: it did not, or it has registered since.
@@ -41,13 +41,18 @@ struct Group {
   ExecutorGroup settings;
   std::map<std::string, Node> nodes;  // By address.
   Router router;
+  bool is_restored = false;                   // The nodes of an earlier process are known. Before that none are stored.
+  std::optional<Instant> starved_since = {};  // Since when runs wait, because no node can take one.
 };
+
+struct Lane;
 
 /// A part of a run, at one executor. A run that is no broadcast has one.
 struct Shard {
   enum class Stage : std::uint8_t {
-    Waits,     // It is not sent yet: the store lacks its address, or another run of the job is at the executor.
+    Waits,     // It waits for other runs of the job at the executor.
     InLine,    // It waits for other orders.
+    Placed,    // It waits until the store has its address.
     Sent,      // The executor has not answered the order.
     Silent,    // The executor did not answer the order. It may have the run.
     Accepted,  // The executor has it.
@@ -55,6 +60,9 @@ struct Shard {
   };
   std::string address;
   Stage stage = Stage::Waits;
+  Lane* lane = nullptr;              // In which it has a place, while it is Placed or Sent.
+  std::string path = {};             // To which it was sent.
+  bool is_asked_again = false;       // It was sent to the path of another dialect before.
   Instant since = {};                // The begin of the stage.
   std::optional<Instant> idle = {};  // The executor has said since then that it does nothing for the job.
   Status status = {};                // How it ended.
@@ -70,7 +78,9 @@ struct OpenRun {
   std::int64_t log_time_ms = 0;  // See RunOrder.
   std::vector<Shard> shards = {};
   bool is_recorded = false;             // The store has its addresses. Before that nothing is sent.
+  bool is_recording = false;            // It is about to have them.
   std::optional<Instant> stop_by = {};  // It was told to stop.
+  Instant next_kill = {};               // When the executors are told again.
 };
 
 /// An answer to a callback that waits until the ends in it are stored.
@@ -97,6 +107,14 @@ struct Lane {
   std::size_t most = 0;  // Orders without an answer.
   std::size_t in_flight = 0;
   std::map<std::string, std::map<std::pair<int, std::uint64_t>, Order>> lines;  // By address.
+};
+
+/// What a job has at an address: runs, each with the number of its shard.
+struct AtAddress {
+  using Part = std::pair<std::int64_t, std::size_t>;
+  std::set<Part> waiting;  // Stage::Waits.
+  std::set<Part> taken;    // From Stage::InLine on.
+  std::size_t kills = 0;   // Orders to stop without an answer: they stop all runs of the job, so nothing is sent meanwhile.
 };
 
 /// A reader of a log.
@@ -135,14 +153,18 @@ struct Executors::Impl {
   /// The nodes of a group have changed: has the store remember them, in the next tick.
   void remember(const std::string& group) { changed_groups.insert(group); }
   void store_nodes();
+  /// Asks the store for the nodes of a group.
+  void read_nodes(const std::string& group);
   /// The nodes that an earlier process knew are used until they would have registered again.
   void restore_nodes(const std::string& group, std::string_view text);
   void list(Reply reply) const;
   void drain(const Arguments& arguments, const Reply& reply);
   Status health() const;
+  /// The last call of an executor that was refused; empty: none was lately.
+  std::string refusal() const;
 
   // --- runs (placing.cc)
-  bool has_room(const Group& group, std::int64_t run) const;
+  bool has_room(Group& group, std::int64_t run);
   std::string why_no_room(const Group& group) const;
   /// True if the run was sent to executors, or was about to be, before the start.
   bool has_begun(std::int64_t run) const;
@@ -150,23 +172,34 @@ struct Executors::Impl {
   /// The addresses for an attempt; empty: there is none at present.
   std::vector<Shard> place(Group& group, const AsyncRun& run, std::int64_t job);
   void link(OpenRun run, std::string_view addresses);
-  /// Has the store record the addresses of a run, and then sends it.
-  void record_and_send(std::int64_t run);
-  void send(OpenRun& run, std::size_t shard, Lane& lane);
+  /// Has the store record the addresses of a run, and then sends its placed shards.
+  void record(std::int64_t run);
+  void send_placed(OpenRun& run);
+
+  // --- orders (orders.cc)
+  void send(OpenRun& run, std::size_t shard);
   void answered(std::int64_t run, std::uint32_t attempt, std::size_t shard, const Result<http::ClientAnswer>& answer);
   /// The executor certainly does not have it.
   void unsent(std::int64_t run, std::size_t shard, const Status& why);
-  void accepted(OpenRun& run, Shard& shard);
-  void end_shard(OpenRun& run, Shard& shard, Status status, std::string note);
+  void accepted(OpenRun& run, std::size_t shard);
+
+  // --- ends (ends.cc)
+  /// All changes of a stage: keeps 'at_addresses' and the places in lanes.
+  void set_stage(const OpenRun& run, std::size_t index, Shard& shard, Shard::Stage stage);
+  void end_shard(OpenRun& run, std::size_t shard, Status status, std::string note);
   /// Ends a run if all of its shards have ended. The run may be gone afterwards.
   void finish_if_ended(std::int64_t run);
-  void end_run(const OpenRun& run);
+  static void end_run(const OpenRun& run);
   OpenRun& add_run(OpenRun run);
   /// Removes an open run.
   OpenRun take_run(std::int64_t run);
   /// AsyncRun::on_stop.
   void stop(std::int64_t run);
-  void find_room();
+  /// Tells the executor of a shard to stop it, unless other runs of the job are there, which would be stopped, too.
+  void kill(OpenRun& run, std::size_t shard);
+  /// In the next turn more may be sent or begin.
+  void find_room() { room_timer.arm_at(runtime.scheduler().now()); }
+  void use_room();
   /// Posts to an executor of the group. 'done' is called in a later turn, also with an error of the call.
   void post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done);
   /// Ends the calls that could not begin.
@@ -175,26 +208,26 @@ struct Executors::Impl {
   // --- other runs of the job at the same executor (overlap.cc)
   /// Applies Job::overlap to a run before it is sent. False: it ends, and 'run' is put back.
   bool apply_overlap(OpenRun& run);
-  /// The runs of the job with a shard at the address that has not ended, without 'run': those that were sent, or all.
-  std::vector<std::int64_t> others(const OpenRun& run, const std::string& address, bool only_sent) const;
-  /// Sends the shards of a run that need not wait. Any run may be gone afterwards.
-  void send_what_may(OpenRun& run);
-  /// A shard of the job has ended there.
-  void send_next(std::int64_t job, const std::string& address);
+  /// The runs of the job with a shard at the address that has not ended, without 'run'.
+  std::set<std::int64_t> others(const OpenRun& run, const std::string& address) const;
+  /// Gives the waiting shards of the job there a place in a lane, as many as may run beside each other.
+  void send_next(const std::pair<std::int64_t, std::string>& job_and_address);
 
   // --- lanes (lanes.cc)
-  /// Has an order wait in the lane of its job, until serve_lanes().
+  /// Has an order wait in the lane of its job, until serve().
   void enter_lane(OpenRun& run, std::size_t shard);
   /// Sends the orders that have room. Any run may be gone afterwards.
-  void serve_lanes();
   void serve(Lane& lane);
-  /// An order has its answer, or none will come.
-  void leave_lane(Lane& lane, const std::string& address, std::int64_t job, Duration took);
+  /// The next order that has room; it leaves the line. Empty: there is none.
+  std::optional<Lane::Order> next_order(Lane& lane);
+  void leave_lane(Shard& shard);
 
   // --- callbacks (callbacks.cc)
   void called_back(const CalledBack& results, const DoorAnswer& answer);
   /// True if the answer to the callback waits for the run of the item.
   bool take(std::int64_t callback, const std::set<std::string>& groups, const CallbackItem& item);
+  /// Keeps a result for a run that has not begun here. False: there is no room, or the run is of another group.
+  bool keep_early(std::int64_t callback, const std::set<std::string>& groups, const CallbackItem& item);
   /// The answer to the callback does not wait for the run any more.
   void stored(std::int64_t callback, std::int64_t run);
   void answer_late(Instant now);
@@ -208,6 +241,7 @@ struct Executors::Impl {
   void take_log(const std::shared_ptr<LogRead>& read, const LogPiece& piece, const std::string& address);
   void answer_log(LogRead& read, const std::string& address, std::string_view text);
   void end_read(LogRead& read, const Status& why);
+  void leave(const LogRead& read);
   /// Readers that wait for more output.
   void continue_reads();
 
@@ -215,6 +249,8 @@ struct Executors::Impl {
   void tick();
   /// Ends what will not be called back any more.
   void end_lost(Instant now);
+  /// Tells executors again to stop what they have not stopped.
+  void repeat_kills(Instant now);
   /// Why no result of the shard is expected any more; empty: one is.
   std::string why_lost(const OpenRun& run, const Shard& shard, Instant now) const;
   /// Asks executors with runs whether they do anything for the jobs of these.
@@ -233,21 +269,25 @@ struct Executors::Impl {
   std::map<std::int64_t, OpenRun> runs;
   std::map<std::int64_t, std::vector<Shard>> retries;      // The shards of broadcasts that will be tried again.
   std::map<std::int64_t, std::vector<EarlyResult>> early;  // By run.
+  std::size_t early_results = 0;
   std::map<std::int64_t, HeldCallback> held;
   std::int64_t last_callback = 0;
-  std::map<std::int64_t, std::set<std::int64_t>> by_job;  // The open runs of each job.
-  std::set<std::pair<std::int64_t, std::string>> freed;   // Jobs and addresses where a shard has ended, for find_room().
+  std::map<std::pair<std::int64_t, std::string>, AtAddress> at_addresses;  // By job and address.
+  std::set<std::pair<std::int64_t, std::string>> freed;                    // Where more may be sent: for use_room().
+  std::set<std::int64_t> stopped;                                          // Runs that were told to stop: for use_room().
+  std::size_t in_line = 0;                                                 // Orders in lanes without a place.
   PoolChoice lane_choice;
   Lane fast{.most = settings.fast_lane, .in_flight = 0, .lines = {}};
   Lane slow{.most = settings.slow_lane, .in_flight = 0, .lines = {}};
   std::map<std::string, std::size_t> in_flight;  // By address.
   std::uint64_t last_order = 0;
   std::set<std::string> changed_groups;
-  std::size_t readers = 0;
+  std::map<std::uint32_t, std::size_t> readers;  // By user.
   std::string last_refusal;
   std::optional<Instant> last_refused;
   std::optional<Instant> told_refusal;
   std::vector<std::shared_ptr<LogRead>> waiting_reads;
+  std::tuple<std::string, std::int64_t, std::string> last_probe;  // The last job that was asked for.
   Instant next_job_probe;
   Instant next_node_probe;
   ExecutorStats stats;
@@ -255,6 +295,7 @@ struct Executors::Impl {
   std::deque<std::pair<http::CallDone, Status>> refused_calls;  // For end_refused().
   TimerSource timer;
   TimerSource refused_timer;
+  TimerSource room_timer;
   /// For calls that come back later: it is gone with the Impl.
   std::shared_ptr<Impl*> self = std::make_shared<Impl*>(this);
 };
@@ -264,14 +305,19 @@ std::string key_of_nodes(std::string_view group);
 /// "executor/GROUP/"
 std::string handlers_of(std::string_view group);
 
-/// The number of a shard of an attempt at executors: they send it back with the result. It is readable: run, last digit of the attempt, and
+/// True for JobRun::worker of a run at executors.
+bool is_at_executors(std::string_view worker) noexcept;
+/// Its addresses.
+std::vector<std::string> addresses_in(std::string_view worker);
+
+/// The number of a shard of an attempt at executors: they send it back with the result. It is readable: run, two digits of the attempt, and
 /// three digits of the shard.
 std::int64_t log_id_of(std::int64_t run, std::uint32_t attempt, std::size_t shard) noexcept;
 
 /// The parts of that number.
 struct LogId {
   std::int64_t run;
-  std::uint32_t attempt;  // The last digit.
+  std::uint32_t attempt;  // The last two digits.
   std::size_t shard;
 
   static LogId parse(std::int64_t number) noexcept;

@@ -76,7 +76,7 @@ TEST_F(ExecutorsTest, ATokenSpeaksForItsGroupOnly) {
   EXPECT_EQ(jobs->stats().pending, 1U);
   EXPECT_EQ(executors->stats().callbacks, 0U);
   ASSERT_TRUE(becomes([&] { return executors->stats().refused_calls == 5; }));
-  EXPECT_THAT(executors->health().message(), HasSubstr("to /api/registry was refused: The access token is wrong."));
+  EXPECT_THAT(executors->refusal(), HasSubstr("to /api/registry was refused: The access token is wrong."));
 }
 
 TEST_F(ExecutorsTest, ARefusedOrderFailsTheAttemptWithTheExecutorsWords) {
@@ -380,6 +380,105 @@ TEST_F(ExecutorsTest, AnExecutorThatIsDrainedOrHasLeftGetsNoFurtherRun) {
     EXPECT_EQ(report(log_id(peers[1]->orders.back()), 200, ""), kDone);
   }
   EXPECT_THAT(peers[0]->orders, IsEmpty());
+}
+
+TEST_F(ExecutorsTest, ARunThatWaitsForAnotherIsSentAfterARestart) {
+  define_job("a");
+  add_registered(1);
+  const std::uint16_t port = peers[0]->port();
+  for (int i = 0; i < 2; ++i) trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  ASSERT_TRUE(becomes([&] { return executors->stats().dispatched == 1; }));
+  end();
+  begin();
+  add_peer(port);
+  register_at("web", peers[0]->url());
+  ASSERT_TRUE(becomes([&] { return executors->stats().linked == 1; }));
+  EXPECT_EQ(report(log_id_of(1, 0, 0), 200, "linked"), kDone);
+  ASSERT_TRUE(gets_orders(1)) << "the second one was not sent before";
+  EXPECT_EQ(report(log_id_of(2, 0, 0), 200, "sent"), kDone);
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded linked", "succeeded sent"));
+}
+
+TEST_F(ExecutorsTest, ABusyoverRunWithoutAnIdleExecutorHoldsUpNoOtherJob) {
+  define_job("busy", {.priority = Priority{40}, .route = Route::Busyover});
+  define_job("other");
+  add_registered(1);
+  for (int i = 0; i < 2; ++i) trigger("busy");
+  ASSERT_TRUE(gets_orders(1));
+  trigger("other");
+  ASSERT_TRUE(gets_orders(2));
+  EXPECT_EQ(log_id(orders()[1]), log_id_of(3, 0, 0));
+}
+
+TEST_F(ExecutorsTest, AKillThatOvertakesItsOrderIsSentAgain) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->keeps_silent = true;
+  const JobRun run = trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  EXPECT_TRUE(jobs->kill(run.id).ok());
+  ASSERT_TRUE(becomes([&] { return peers[0]->calls["/kill"] == 1; }));
+  run_a_while();
+  peers[0]->answer_kept();
+  ASSERT_TRUE(becomes([&] { return peers[0]->calls["/kill"] == 2; }));
+}
+
+TEST_F(ExecutorsTest, AKillLeavesOtherRunsOfTheJobAtTheExecutorAlone) {
+  settings.stopping = 20ms;
+  end();
+  begin();
+  define_job("a", {.overlap = Overlap::Concurrent, .concurrency = 2});
+  add_registered(1);
+  const JobRun run = trigger("a");
+  trigger("a");
+  ASSERT_TRUE(gets_orders(2));
+  EXPECT_TRUE(jobs->kill(run.id).ok());
+  ASSERT_TRUE(becomes([&] { return jobs->stats().pending == 1; }));
+  EXPECT_EQ(peers[0]->calls["/kill"], 0U) << "it would stop both";
+  EXPECT_EQ(report(log_id_of(2, 0, 0), 200, ""), kDone);
+  EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed"), "succeeded"));
+}
+
+TEST_F(ExecutorsTest, AnOrderWithAnAnswerThatIsTooLongIsNotSentAgain) {
+  define_job("a", {.retries = 1, .backoff = 1ms});
+  add_registered(1);
+  peers[0]->answer = std::string(100'000, 'x');
+  trigger("a");
+  ASSERT_TRUE(waits_for("may have the run")) << activity();
+  EXPECT_EQ(report(log_id(orders()[0]), 200, "had it"), kDone);
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded had it"));
+  EXPECT_THAT(orders(), SizeIs(1));
+}
+
+TEST_F(ExecutorsTest, AnExecutorThatIsSlowToAnswerAndSaysThatItIsBusyHasTheRun) {
+  settings.call = 20ms;
+  settings.probe = 20ms;
+  settings.silent = 1000s;
+  end();
+  begin();
+  define_job("a");
+  add_registered(1);
+  peers[0]->keeps_silent = true;
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  ASSERT_TRUE(becomes([&] { return executors->stats().dispatched == 1; }));
+}
+
+TEST_F(ExecutorsTest, AnAddressOfAnotherGroupDoesNotLearnTheToken) {
+  define_job("a");
+  add_registered(1);
+  const std::uint16_t port = peers[0]->port();
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  ASSERT_TRUE(becomes([&] { return executors->stats().dispatched == 1; }));
+  define_job("a", {.handler = "executor/db/work"});
+  end();
+  settings.probe = 20ms;
+  begin();
+  Peer& again = add_peer(port);
+  ASSERT_TRUE(becomes([&] { return again.calls["/idleBeat"] > 0; }));
+  EXPECT_EQ(again.token, "");
 }
 
 TEST_F(ExecutorsTest, WhoHasRegisteredIsKnownAfterARestart) {

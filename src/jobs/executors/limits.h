@@ -43,8 +43,6 @@ inline constexpr std::size_t kExecutorNesting = 16;
 /// `Wire.ABodyAboveTheLimitOfValuesIsRefused`.
 inline constexpr std::size_t kExecutorValues = 200'000;
 
-// --- Executors
-
 /// Addresses of a group, and shards of a broadcast.
 /// Reached: a further address is refused, and the executor gets the reason. Figure: none: the executor gets the error. Test:
 /// `ExecutorsTest.AtTheLimitOfAddressesOneMoreIsRefused`.
@@ -58,9 +56,9 @@ inline constexpr std::size_t kExecutorLogBytes = std::size_t{4} * 1024 * 1024;
 /// Callbacks whose answers wait until the ends in them are stored.
 /// Reached: a further callback is answered before its ends are stored, so a crash in this moment carries out its runs again. Figure: none:
 /// it needs as many executors that report at once. Test: `ExecutorsTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.
-inline constexpr std::size_t kExecutorHeld = 1'024;
+inline constexpr std::size_t kExecutorHeld = 512;
 
-/// Runs of an earlier process of which a result came before the run was known here.
+/// Results that came before their run of an earlier process was known here.
 /// Reached: the results of further ones are dropped, and these runs end as lost. Figure: none: the store has at most as many runs to begin
 /// with. Test: `ExecutorsTest.AResultThatComesBeforeItsRunIsKnownIsKept` keeps one.
 inline constexpr std::size_t kExecutorEarly = 10'000;

@@ -16,22 +16,20 @@ namespace {
 /// npm's xxl-job counts lines from 0. Its addresses end so.
 constexpr std::string_view kCountsFromZero = "/job";
 
-std::vector<std::string> addresses_in(std::string_view text) {
-  std::vector<std::string> all;
-  while (!text.empty()) {
-    const std::string_view address = text.substr(0, text.find(','));
-    all.emplace_back(address);
-    text.remove_prefix(std::min(address.size() + 1, text.size()));
-  }
-  return all;
-}
+/// What the Java client answers for a run without a log.
+bool is_absent(const LogPiece& piece) { return piece.is_end && piece.to_line == 0; }
 
 }  // namespace
 
 bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) {
-  if (!run.worker.starts_with("http")) return false;
-  if (readers >= limits::kLogReaders) {
-    Reply{reply}.fail({StatusCode::ResourceExhausted, std::to_string(readers) + " readers of logs wait for executors"});
+  if (!is_at_executors(run.worker)) return false;
+  const Caller& caller = reply.caller();
+  std::size_t all = 0;
+  for (const auto& [user, count] : readers) all += count;
+  const auto own = readers.find(caller.user);
+  const std::size_t most = caller.is_privileged ? limits::kLogReaders : limits::kLogReadersOfUser;
+  if (all >= limits::kLogReaders || (own != readers.end() && own->second >= most)) {
+    Reply{reply}.fail({StatusCode::ResourceExhausted, std::to_string(all) + " readers of logs wait for executors"});
     return true;
   }
   auto read = std::make_shared<LogRead>(LogRead{.reply = reply,
@@ -44,7 +42,7 @@ bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, 
   const std::vector<std::string> addresses = addresses_in(run.worker);
   const auto known = std::ranges::find(addresses, address);
   read->shard = known == addresses.end() ? 0 : static_cast<std::size_t>(known - addresses.begin());
-  ++readers;
+  ++readers[caller.user];
   jobs.find(run.job, [weak = std::weak_ptr<Impl*>(self), read](const Result<StoredJob>& job) {
     const auto parts = weak.lock();
     if (parts == nullptr) return;
@@ -57,8 +55,13 @@ bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, 
   return true;
 }
 
+void Executors::Impl::leave(const LogRead& read) {
+  const auto user = readers.find(read.reply.caller().user);
+  if (--user->second == 0) readers.erase(user);
+}
+
 void Executors::Impl::end_read(LogRead& read, const Status& why) {
-  --readers;
+  leave(read);
   read.reply.fail(why);
 }
 
@@ -78,14 +81,18 @@ void Executors::Impl::fetch(const std::shared_ptr<LogRead>& read) {
 
 void Executors::Impl::take_log(const std::shared_ptr<LogRead>& read, const LogPiece& piece, const std::string& address) {
   const std::size_t end = read->begin + piece.text.size();
+  if (is_absent(piece) && read->from > 0) return answer_log(*read, address, {});
   if (end > read->from) return answer_log(*read, address, std::string_view{piece.text}.substr(read->from - read->begin));
   const auto lines = static_cast<std::int64_t>(std::ranges::count(piece.text, '\n'));
+  const bool has_time = runtime.scheduler().now() < read->until;
+  if (lines > 0 && !has_time)
+    return end_read(*read, {StatusCode::DeadlineExceeded, address + " has sent the log from its beginning for too long"});
   if (lines > 0) {  // All of it is before the place of the reader.
     read->begin = end;
     read->line += lines;
     return fetch(read);
   }
-  if (!is_final(read->run.state) && read->wait && runtime.scheduler().now() < read->until) {
+  if (!is_final(read->run.state) && read->wait && has_time) {
     waiting_reads.push_back(read);
     return;
   }
@@ -96,7 +103,7 @@ void Executors::Impl::answer_log(LogRead& read, const std::string& address, std:
   const std::string data{text.substr(0, limits::kLogPiece)};
   const std::vector<std::string> addresses = addresses_in(read.run.worker);
   const bool is_over = data.empty() && is_final(read.run.state);
-  --readers;
+  leave(read);
   if (is_over && read.shard + 1 < addresses.size()) {
     return read.reply.finish({{"worker", addresses[read.shard + 1]}, {"from", 0}, {"next", 0}, {"ended", false}, {"data", ""}});
   }
@@ -111,8 +118,8 @@ void Executors::Impl::continue_reads() {
       if (parts == nullptr) return;
       if (!run) return (*parts)->end_read(*read, run.error());
       // A further attempt may be at another executor: the reader asks for it from the beginning.
-      if (run->worker == read->run.worker && run->attempt == read->run.attempt) read->run = *run;
-      if (is_final(run->state)) read->run.state = run->state;
+      // When the run has ended, its attempt counts as one that has.
+      if (run->worker == read->run.worker && (run->attempt == read->run.attempt || is_final(run->state))) read->run = *run;
       (*parts)->fetch(read);
     });
   }

@@ -11,8 +11,6 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::int64_t kDone = 200;
-constexpr std::int64_t kFailure = 500;
 constexpr Duration kBetweenRefusals = 10s;
 
 std::string_view name_of(Dialect dialect) {
@@ -37,22 +35,24 @@ Status Executors::Impl::may_register(const Group& group, const Registration& wha
 
 void Executors::Impl::registered(Registered registered, const DoorAnswer& answer) {
   const auto found = groups.find(registered.what.group);
-  if (found == groups.end()) return answer(kFailure, "there is no such group");
+  if (found == groups.end()) return answer(kCodeFailure, "there is no such group");
   Group& group = found->second;
   const std::string& address = registered.what.address;
   if (registered.leaves) {
-    if (const auto known = group.nodes.find(address); known != group.nodes.end()) known->second.has_left = true;
+    const auto known = group.nodes.find(address);
+    if (known != group.nodes.end() && !known->second.is_manual) known->second.has_left = true;
     remember(group.settings.name);
-    return answer(kDone, {});
+    return answer(kCodeDone, {});
   }
   if (const Status refused = may_register(group, registered.what); !refused.ok()) {
     call_refused("the registration for group '" + group.settings.name + "' was refused: " + std::string{refused.message()});
-    return answer(kFailure, refused.message());
+    return answer(kCodeFailure, refused.message());
   }
   const auto [at, is_new] = group.nodes.try_emplace(address);
-  if (is_new || at->second.has_left || at->second.dialect != registered.dialect) remember(group.settings.name);
-  at->second.dialect = registered.dialect;
-  answer(kDone, {});
+  if (is_new || at->second.has_left) remember(group.settings.name);
+  // A call without the marks of a dialect says nothing of it.
+  if (is_new || registered.dialect != Dialect::Classic) at->second.dialect = registered.dialect;
+  answer(kCodeDone, {});
   is_well(group.settings.name, address);
 }
 
@@ -91,19 +91,16 @@ bool Executors::Impl::is_healthy(const Node& node) const {
 }
 
 std::vector<Candidate> Executors::Impl::candidates(const Group& group, std::int64_t job, Route route) const {
-  std::set<std::string_view> busy;
-  if (route == Route::Busyover) {
-    for (const auto& [id, run] : runs) {
-      if (run.job != job || run.group != group.settings.name) continue;
-      for (const Shard& shard : run.shards) {
-        if (shard.stage != Shard::Stage::Ended) busy.insert(shard.address);
-      }
-    }
-  }
+  const bool is_fixed =
+      route == Route::First || route == Route::Last || route == Route::ConsistentHash || route == Route::ShardingBroadcast;
   std::vector<Candidate> all;
   for (const auto& [address, node] : group.nodes) {
     if (node.is_drained || node.has_left) continue;
-    all.push_back({.name = address, .is_healthy = is_healthy(node), .is_idle = !busy.contains(address)});
+    const auto orders = in_flight.find(address);
+    const bool is_full = !is_fixed && orders != in_flight.end() && orders->second >= settings.in_flight_of_address;
+    all.push_back({.name = address,
+                   .is_healthy = is_healthy(node) && !is_full,
+                   .is_idle = route != Route::Busyover || !at_addresses.contains({job, address})});
   }
   return all;
 }
@@ -112,13 +109,25 @@ std::string key_of_nodes(std::string_view group) { return "executors/" + std::st
 
 void Executors::Impl::store_nodes() {
   for (const std::string& name : std::exchange(changed_groups, {})) {
+    if (!groups.find(name)->second.is_restored) {
+      changed_groups.insert(name);
+      continue;
+    }
     json::array nodes;
     for (const auto& [address, node] : groups.find(name)->second.nodes) {
-      if (node.has_left || (node.is_manual && !node.is_drained)) continue;
+      if ((node.has_left || node.is_manual) && !node.is_drained) continue;
       nodes.push_back(json::object{{"address", address}, {"dialect", static_cast<int>(node.dialect)}, {"drained", node.is_drained}});
     }
     remote.remember(key_of_nodes(name), json::serialize(nodes));
   }
+}
+
+void Executors::Impl::read_nodes(const std::string& name) {
+  remote.remembered(key_of_nodes(name), [weak = std::weak_ptr<Impl*>(self), name](const Result<std::string>& text) {
+    const auto parts = weak.lock();
+    if (parts == nullptr || !text || std::exchange((*parts)->groups.find(name)->second.is_restored, true)) return;
+    (*parts)->restore_nodes(name, *text);
+  });
 }
 
 void Executors::Impl::restore_nodes(const std::string& name, std::string_view text) {
@@ -188,14 +197,20 @@ void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
       json::object{{"group", commands::text(group)}, {"address", commands::text(address->url)}, {"drained", known->is_drained}});
 }
 
+std::string Executors::Impl::refusal() const {
+  return last_refused && runtime.scheduler().now() - *last_refused < settings.beat ? last_refusal : std::string{};
+}
+
 Status Executors::Impl::health() const {
   NamedFew named;
   for (const auto& [name, group] : groups) {
+    if (group.starved_since && runtime.scheduler().now() - *group.starved_since >= settings.starved)
+      named.add("runs of group '" + name + "' wait: " + why_no_room(group));
     for (const auto& [address, node] : group.nodes) {
-      if (!node.trouble.empty()) named.add("executor " + address + " of group '" + name + "': " + node.trouble);
+      if (!node.trouble.empty() && !node.has_left && !node.is_drained)
+        named.add("executor " + address + " of group '" + name + "': " + node.trouble);
     }
   }
-  if (last_refused && runtime.scheduler().now() - *last_refused < settings.beat) named.add(last_refusal);
   if (named.count() == 0) return {};
   return {StatusCode::Unavailable, named.text("more executor has trouble", "more executors have trouble")};
 }

@@ -12,35 +12,34 @@ std::size_t most_of(const Job& job) { return job.overlap == Overlap::Concurrent 
 
 }  // namespace
 
-std::vector<std::int64_t> Executors::Impl::others(const OpenRun& run, const std::string& address, bool only_sent) const {
-  std::vector<std::int64_t> found;
-  const auto of_job = by_job.find(run.job);
-  if (of_job == by_job.end()) return found;
-  for (const std::int64_t id : of_job->second) {
-    const bool is_there = std::ranges::any_of(runs.at(id).shards, [&](const Shard& shard) {
-      const bool counts = shard.stage != Shard::Stage::Ended && !(only_sent && shard.stage == Shard::Stage::Waits);
-      return counts && shard.address == address;
-    });
-    if (is_there && id != run.open.run()) found.push_back(id);
+std::set<std::int64_t> Executors::Impl::others(const OpenRun& run, const std::string& address) const {
+  std::set<std::int64_t> found;
+  const auto at = at_addresses.find({run.job, address});
+  if (at == at_addresses.end()) return found;
+  for (const auto* const parts : {&at->second.taken, &at->second.waiting}) {
+    for (const auto& [id, shard] : *parts) found.insert(id);
   }
+  found.erase(run.open.run());
   return found;
 }
 
 bool Executors::Impl::apply_overlap(OpenRun& run) {
   const Job& job = run.open.job();
   const std::int64_t id = run.open.run();
-  if (job.overlap_scope != OverlapScope::Executor) return true;
+  const JobRun* const row = remote.find(id);
+  if (job.overlap_scope != OverlapScope::Executor || (row != nullptr && row->band == Band::Backfill)) return true;
+  if (job.overlap != Overlap::Discard && job.overlap != Overlap::Cover) return true;
   for (Shard& shard : run.shards) {
-    const std::vector<std::int64_t> there = others(run, shard.address, false);
-    if (there.empty() || shard.stage == Shard::Stage::Ended) continue;
+    const std::set<std::int64_t> there = others(run, shard.address);
+    if (shard.stage == Shard::Stage::Ended || there.empty()) continue;
     if (job.overlap == Overlap::Discard) {
       shard.stage = Shard::Stage::Ended;
       shard.is_discarded = true;
-      shard.note = "another run was at the executor: " + std::to_string(there.front());
-    } else if (job.overlap == Overlap::Cover && there.back() > id) {
-      remote.stop(id, RunState::Killed, "covered by the run " + std::to_string(there.back()));
+      shard.note = "another run was at the executor: " + std::to_string(*there.begin());
+    } else if (*there.rbegin() > id) {
+      remote.stop(id, RunState::Killed, "covered by the run " + std::to_string(*there.rbegin()));
       return false;
-    } else if (job.overlap == Overlap::Cover) {
+    } else {
       for (const std::int64_t older : there) remote.stop(older, RunState::Killed, "covered by the run " + std::to_string(id));
     }
   }
@@ -49,29 +48,14 @@ bool Executors::Impl::apply_overlap(OpenRun& run) {
   return false;
 }
 
-void Executors::Impl::send_what_may(OpenRun& run) {
-  for (std::size_t i = 0; i < run.shards.size(); ++i) {
-    const Shard& shard = run.shards[i];
-    if (shard.stage != Shard::Stage::Waits) continue;
-    const std::vector<std::int64_t> there = others(run, shard.address, true);
-    if (run.open.job().overlap_scope == OverlapScope::Executor && there.size() >= most_of(run.open.job())) {
-      run.open.begins_later("waits until the run " + std::to_string(there.front()) + " has ended at " + shard.address);
-    } else {
-      enter_lane(run, i);
-    }
-  }
-  serve_lanes();
-}
-
-void Executors::Impl::send_next(std::int64_t job, const std::string& address) {
-  const auto of_job = by_job.find(job);
-  if (of_job == by_job.end()) return;
-  const std::set<std::int64_t> ids = of_job->second;
-  for (const std::int64_t id : ids) {  // A lower number has an earlier instant.
-    const auto found = runs.find(id);
-    if (found == runs.end() || !found->second.is_recorded || found->second.stop_by) continue;
-    const auto waits_there = [&](const Shard& shard) { return shard.stage == Shard::Stage::Waits && shard.address == address; };
-    if (std::ranges::any_of(found->second.shards, waits_there)) send_what_may(found->second);
+void Executors::Impl::send_next(const std::pair<std::int64_t, std::string>& job_and_address) {
+  for (auto at = at_addresses.find(job_and_address); at != at_addresses.end(); at = at_addresses.find(job_and_address)) {
+    if (at->second.waiting.empty() || at->second.kills > 0) return;
+    const auto [id, index] = *at->second.waiting.begin();  // A lower number has an earlier instant.
+    OpenRun& run = runs.at(id);
+    const Job& job = run.open.job();
+    if (job.overlap_scope == OverlapScope::Executor && at->second.taken.size() >= most_of(job)) return;
+    enter_lane(run, index);
   }
 }
 

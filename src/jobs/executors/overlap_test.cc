@@ -16,7 +16,7 @@ TEST_F(ExecutorsTest, RunsOfAJobFollowEachOtherAtEachExecutorByDefault) {
   EXPECT_THAT(peers[0]->orders, SizeIs(1)) << "one at each";
   ASSERT_TRUE(becomes([&] {
     const auto third = JobsView(*jobs).activity(3);
-    return third && third->text.find("waits until the run 1 has ended at") != std::string::npos;
+    return third && third->text.find("waits for earlier runs of the job at") != std::string::npos;
   }));
   const bool is_at_first = log_id(peers[0]->orders[0]) == log_id_of(1, 0, 0);
   EXPECT_EQ(report(log_id_of(1, 0, 0), 200, ""), kDone);
@@ -152,7 +152,7 @@ TEST_F(ExecutorsTest, AnExecutorThatDoesNotAnswerLeavesRoomForTheOthers) {
   peers[0]->keeps_silent = true;
   define_job("a", {.overlap = Overlap::Concurrent, .concurrency = 64});
   for (int i = 0; i < 12; ++i) trigger("a");
-  ASSERT_TRUE(becomes([&] { return peers[1]->orders.size() == 6; }));
+  ASSERT_TRUE(becomes([&] { return peers[1]->orders.size() >= 6; }));
   EXPECT_THAT(peers[0]->orders, SizeIs(2));
 }
 

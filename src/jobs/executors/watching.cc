@@ -7,7 +7,6 @@ namespace rondo::jobs::executors {
 
 namespace {
 
-constexpr std::int64_t kDone = 200;
 constexpr Duration kNodeProbe = 10s;
 constexpr std::size_t kProbes = 256;
 
@@ -18,27 +17,29 @@ bool is_at_executor(const Shard& shard) { return shard.stage == Shard::Stage::Ac
 void Executors::Impl::tick() {
   const Instant now = runtime.scheduler().now();
   end_lost(now);
+  repeat_kills(now);
   answer_late(now);
   if (remote.is_recovered()) drop_early();
   std::erase_if(retries, [this](const auto& one) { return remote.find(one.first) == nullptr; });
   std::vector<std::int64_t> unrecorded;
   for (const auto& [id, run] : runs) {
-    if (!run.is_recorded && !run.stop_by) unrecorded.push_back(id);
+    const bool is_placed = std::ranges::find(run.shards, Shard::Stage::Placed, &Shard::stage) != run.shards.end();
+    if (is_placed && !run.is_recorded && !run.is_recording) unrecorded.push_back(id);
   }
-  for (const std::int64_t id : unrecorded) record_and_send(id);
+  for (const std::int64_t id : unrecorded) record(id);
   if (now >= next_job_probe) probe_jobs(now);
   if (now >= next_node_probe) probe_nodes(now);
   forget_nodes(now);
+  for (const auto& [name, group] : groups) {
+    if (!group.is_restored) read_nodes(name);
+  }
   store_nodes();
   continue_reads();
   find_room();
 }
 
 std::string Executors::Impl::why_lost(const OpenRun& run, const Shard& shard, Instant now) const {
-  if (run.stop_by && now >= *run.stop_by) {
-    return shard.stage <= Shard::Stage::InLine ? "it was stopped before it was sent"
-                                               : shard.address + " was told to stop it, and has not reported its end";
-  }
+  if (run.stop_by && now >= *run.stop_by) return shard.address + " was told to stop it, and has not reported its end";
   if (shard.stage == Shard::Stage::Silent && now - shard.since >= settings.silent)
     return shard.address + " did not answer the order, and has reported no end";
   if (!is_at_executor(shard)) return {};
@@ -54,12 +55,12 @@ std::string Executors::Impl::why_lost(const OpenRun& run, const Shard& shard, In
 void Executors::Impl::end_lost(Instant now) {
   std::vector<std::int64_t> changed;
   for (auto& [id, run] : runs) {
-    for (Shard& shard : run.shards) {
-      if (shard.stage == Shard::Stage::Ended) continue;
-      std::string why = why_lost(run, shard, now);
+    for (std::size_t i = 0; i < run.shards.size(); ++i) {
+      if (run.shards[i].stage == Shard::Stage::Ended) continue;
+      std::string why = why_lost(run, run.shards[i], now);
       if (why.empty()) continue;
       ++stats.lost;
-      end_shard(run, shard, {StatusCode::Unavailable, std::move(why)}, {});
+      end_shard(run, i, {StatusCode::Unavailable, std::move(why)}, {});
       changed.push_back(id);
     }
   }
@@ -68,14 +69,18 @@ void Executors::Impl::end_lost(Instant now) {
 
 void Executors::Impl::probe_jobs(Instant now) {
   next_job_probe = now + settings.probe / 2;
-  std::set<std::tuple<std::string, std::int64_t, std::string>> asked;
+  std::set<std::tuple<std::string, std::int64_t, std::string>> all;
   for (const auto& [id, run] : runs) {
     for (const Shard& shard : run.shards) {
-      if (is_at_executor(shard) && now - shard.since >= settings.probe / 2 && asked.size() < kProbes)
-        asked.emplace(run.group, run.job, shard.address);
+      if (is_at_executor(shard) && now - shard.since >= settings.probe / 2) all.emplace(run.group, run.job, shard.address);
     }
   }
-  for (const auto& [group, job, address] : asked) {
+  // They take turns, if there are many.
+  auto next = all.upper_bound(last_probe);
+  for (std::size_t asked = 0; asked < std::min(kProbes, all.size()); ++asked, ++next) {
+    if (next == all.end()) next = all.begin();
+    last_probe = *next;
+    const auto& [group, job, address] = last_probe;
     post(groups.find(group)->second, address, "/idleBeat", job_body(job),
          [this, group = group, job = job, address = address](const Result<http::ClientAnswer>& answer) {
            job_probed(group, job, address, answer);
@@ -93,15 +98,19 @@ void Executors::Impl::job_probed(const std::string& group, std::int64_t job, con
   if (!said) return;
   const Instant now = runtime.scheduler().now();
   if (Node* const known = node(group, address)) known->heard = now;
-  for (auto& [id, run] : runs) {
-    if (run.job != job || run.group != group) continue;
-    for (Shard& shard : run.shards) {
-      if (shard.address != address || !is_at_executor(shard)) continue;
-      if (said->code != kDone) {
-        shard.idle.reset();
-      } else if (!shard.idle && now - shard.since >= settings.probe / 2) {
-        shard.idle = now;
-      }
+  const auto at = at_addresses.find({job, address});
+  if (at == at_addresses.end()) return;
+  const std::set<AtAddress::Part> parts = at->second.taken;
+  for (const auto& [id, index] : parts) {
+    OpenRun& run = runs.at(id);
+    Shard& shard = run.shards[index];
+    if (!is_at_executor(shard) || run.group != group) continue;
+    if (said->code != kCodeDone) {
+      shard.idle.reset();
+      // What it does for the job can only be this run.
+      if (shard.stage == Shard::Stage::Silent && parts.size() == 1) accepted(run, index);
+    } else if (!shard.idle && now - shard.since >= settings.probe / 2) {
+      shard.idle = now;
     }
   }
 }
@@ -115,7 +124,7 @@ void Executors::Impl::probe_nodes(Instant now) {
       post(group, address, "/beat", beat_body(), [this, name = name, address = address](const Result<http::ClientAnswer>& answer) {
         if (!answer && answer.error().code() != StatusCode::Cancelled) return failed(name, address, answer.error());
         const auto said = answer ? parse_call_answer(answer->status, answer->body) : failure(StatusCode::Cancelled, "");
-        if (said && said->code == kDone) is_well(name, address);
+        if (said && said->code == kCodeDone) is_well(name, address);
       });
     }
   }
@@ -123,8 +132,9 @@ void Executors::Impl::probe_nodes(Instant now) {
 
 void Executors::Impl::forget_nodes(Instant now) {
   for (auto& [name, group] : groups) {
-    const auto gone =
-        std::erase_if(group.nodes, [&](const auto& one) { return !one.second.is_manual && now - one.second.heard >= settings.away; });
+    const auto gone = std::erase_if(group.nodes, [&](const auto& one) {
+      return !one.second.is_manual && !one.second.is_drained && now - one.second.heard >= settings.away;
+    });
     if (gone > 0) remember(name);
   }
 }

@@ -24,6 +24,11 @@
 
 namespace rondo::jobs::executors {
 
+/// Codes of answers and results.
+inline constexpr std::int64_t kCodeDone = 200;
+inline constexpr std::int64_t kCodeFailure = 500;
+inline constexpr std::int64_t kCodeTimedOut = 502;
+
 /// What a POST /run carries. Durations and times are whole seconds and milliseconds since 1970, as their names say.
 struct RunOrder {
   std::int64_t job = 0;  // 1 to limits::kExecutorJob.

@@ -188,7 +188,7 @@ class ExecutorsTest : public test::JobsTestbed {
                 R"({"registryGroup":"EXECUTOR","registryKey":")" + group + R"(","registryValue":")" + address + "\"}");
   }
   void add_registered(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) ASSERT_THAT(register_at("web", add_peer().url() + "/"), HasSubstr("\"code\":200"));
+    for (std::size_t i = 0; i < count; ++i) ASSERT_THAT(register_at("web", add_peer().url() + "/"), testing::HasSubstr("\"code\":200"));
   }
   std::string report(std::int64_t log_id, int code, const std::string& message) {
     return says("/api/callback", callback(log_id, code, message));
