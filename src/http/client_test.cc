@@ -263,7 +263,7 @@ TEST_F(HttpClient, ARequestOnAReusedConnectionMayBeSentTwiceAndAFreshOneIsNot) {
   for (const bool fresh : {false, true}) {
     host.peers.clear();
     answers_.clear();
-    ASSERT_TRUE(post({.url = host.url(), .timeout = 100s, .fresh_connection = true}).ok());
+    ASSERT_TRUE(post({.url = host.url(), .timeout = 100s}).ok());
     run_until([&] { return host.accepts() && host.peers.size() == 1; });
     run_until([&] { return host.peers[0].hears("\r\n\r\n"); });
     host.peers[0].say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

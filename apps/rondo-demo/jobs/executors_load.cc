@@ -4,24 +4,24 @@
 #include <chrono>
 #include <thread>
 
+#include "jobs/executors/wire.h"
+
 namespace rondo::demo {
 
 namespace {
 
 /// So long that the executors that are killed and stopped have runs.
 constexpr Duration kWork = 20ms;
-constexpr std::int64_t kShardsOfLogId = 1'000;
-constexpr std::int64_t kAttemptsOfLogId = 10;
 
 /// What became of the orders of one executor.
 ExecutorOrders fate_of(const std::vector<std::int64_t>& orders, const std::map<std::int64_t, std::uint32_t>& attempts) {
   ExecutorOrders fate{.all = orders.size()};
   for (const std::int64_t log_id : orders) {
-    const auto run = attempts.find(log_id / kShardsOfLogId / kAttemptsOfLogId);
-    const std::int64_t attempt = log_id / kShardsOfLogId % kAttemptsOfLogId;
+    const auto id = jobs::executors::LogId::parse(log_id);
+    const auto run = attempts.find(id.run);
     if (run == attempts.end()) continue;
-    // The number has the last digit of the attempt, and these jobs have fewer attempts than ten.
-    ++(static_cast<std::int64_t>(run->second) > attempt + 1 ? fate.retried : fate.ended_there);
+    // The number has the last two digits of the attempt, and these jobs have fewer attempts.
+    ++(run->second > id.attempt + 1 ? fate.retried : fate.ended_there);
   }
   return fate;
 }

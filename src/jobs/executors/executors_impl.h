@@ -310,18 +310,4 @@ bool is_at_executors(std::string_view worker) noexcept;
 /// Its addresses.
 std::vector<std::string> addresses_in(std::string_view worker);
 
-/// The number of a shard of an attempt at executors: they send it back with the result. It is readable: run, two digits of the attempt, and
-/// three digits of the shard.
-std::int64_t log_id_of(std::int64_t run, std::uint32_t attempt, std::size_t shard) noexcept;
-
-/// The parts of that number.
-struct LogId {
-  std::int64_t run;
-  std::uint32_t attempt;  // The last two digits.
-  std::size_t shard;
-
-  static LogId parse(std::int64_t number) noexcept;
-  bool is_of(std::uint32_t attempt) const noexcept;
-};
-
 }  // namespace rondo::jobs::executors

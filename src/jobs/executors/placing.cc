@@ -10,8 +10,6 @@ namespace rondo::jobs::executors {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kShardsOfLogId = 1'000;
-constexpr std::int64_t kAttemptsOfLogId = 100;
 
 std::string addresses_of(const std::vector<Shard>& shards) {
   std::string all;
@@ -38,18 +36,6 @@ std::vector<std::string> addresses_in(std::string_view worker) {
   }
   return all;
 }
-
-std::int64_t log_id_of(std::int64_t run, std::uint32_t attempt, std::size_t shard) noexcept {
-  return (run * kAttemptsOfLogId + attempt % kAttemptsOfLogId) * kShardsOfLogId + static_cast<std::int64_t>(shard);
-}
-
-LogId LogId::parse(std::int64_t number) noexcept {
-  return {.run = number / kShardsOfLogId / kAttemptsOfLogId,
-          .attempt = static_cast<std::uint32_t>(number / kShardsOfLogId % kAttemptsOfLogId),
-          .shard = static_cast<std::size_t>(number % kShardsOfLogId)};
-}
-
-bool LogId::is_of(std::uint32_t of_attempt) const noexcept { return of_attempt % kAttemptsOfLogId == attempt; }
 
 bool Executors::Impl::has_room(Group& group, std::int64_t run) {
   const std::shared_ptr<const Job> job = remote.job_of(run);
@@ -93,7 +79,7 @@ void Executors::Impl::begin(const std::string& group, const AsyncRun& run) {
   const auto found = groups.find(group);
   if (row == nullptr || found == groups.end()) return run.put_back();
   OpenRun open{.open = run, .group = group, .job = row->job_id, .log_time_ms = row->due.nanoseconds() / kMillisecond};
-  if (open.job > limits::kExecutorJob || run.run() >= limits::kExecutorLogId / kShardsOfLogId / kAttemptsOfLogId)
+  if (open.job > limits::kExecutorJob || run.run() >= LogId::parse(limits::kExecutorLogId).run)
     return run.end({StatusCode::InvalidArgument, "executors have no room for this number of a job or run"});
   if (has_begun(run.run())) return link(std::move(open), row->worker);
   open.shards = place(found->second, run, open.job);

@@ -15,6 +15,9 @@ namespace rondo::jobs::executors {
 
 namespace {
 
+constexpr std::int64_t kShardsOfLogId = 1'000;
+constexpr std::int64_t kAttemptsOfLogId = 100;
+
 constexpr std::int64_t kSuccess = 200;
 constexpr std::size_t kExcerpt = 200;  // Bytes of a body that an error repeats.
 constexpr std::string_view kDots = "...";
@@ -256,6 +259,18 @@ std::uint16_t port_of(std::string_view text, std::uint16_t absent) {
 }
 
 }  // namespace
+
+std::int64_t log_id_of(std::int64_t run, std::uint32_t attempt, std::size_t shard) noexcept {
+  return (run * kAttemptsOfLogId + attempt % kAttemptsOfLogId) * kShardsOfLogId + static_cast<std::int64_t>(shard);
+}
+
+LogId LogId::parse(std::int64_t number) noexcept {
+  return {.run = number / kShardsOfLogId / kAttemptsOfLogId,
+          .attempt = static_cast<std::uint32_t>(number / kShardsOfLogId % kAttemptsOfLogId),
+          .shard = static_cast<std::size_t>(number % kShardsOfLogId)};
+}
+
+bool LogId::is_of(std::uint32_t of_attempt) const noexcept { return of_attempt % kAttemptsOfLogId == attempt; }
 
 std::string run_body(const RunOrder& order, bool is_orth) {
   RONDO_ASSERT(order.job >= 1 && order.job <= limits::kExecutorJob);

@@ -29,6 +29,20 @@ inline constexpr std::int64_t kCodeDone = 200;
 inline constexpr std::int64_t kCodeFailure = 500;
 inline constexpr std::int64_t kCodeTimedOut = 502;
 
+/// The number of a shard of an attempt at executors: they send it back with the result. It is readable: run, two digits of the attempt, and
+/// three digits of the shard.
+std::int64_t log_id_of(std::int64_t run, std::uint32_t attempt, std::size_t shard) noexcept;
+
+/// The parts of that number.
+struct LogId {
+  std::int64_t run;
+  std::uint32_t attempt;  // The last two digits.
+  std::size_t shard;
+
+  static LogId parse(std::int64_t number) noexcept;
+  bool is_of(std::uint32_t attempt) const noexcept;
+};
+
 /// What a POST /run carries. Durations and times are whole seconds and milliseconds since 1970, as their names say.
 struct RunOrder {
   std::int64_t job = 0;  // 1 to limits::kExecutorJob.
