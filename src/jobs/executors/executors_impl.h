@@ -150,8 +150,11 @@ struct Executors::Impl {
   bool is_healthy(const Node& node) const;
   /// Those that may get a run of the job, in the order of their addresses. Whether they are idle is only known for Route::Busyover.
   std::vector<Candidate> candidates(const Group& group, std::int64_t job, Route route) const;
-  /// The nodes of a group have changed: has the store remember them, in the next tick.
-  void remember(const std::string& group) { changed_groups.insert(group); }
+  /// The nodes of a group have changed: has the store remember them, in the next turn.
+  void remember(const std::string& group) {
+    changed_groups.insert(group);
+    find_room();
+  }
   void store_nodes();
   /// Asks the store for the nodes of a group.
   void read_nodes(const std::string& group);

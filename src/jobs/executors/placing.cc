@@ -191,6 +191,7 @@ void Executors::Impl::use_room() {
   for (const auto& one : std::exchange(freed, {})) send_next(one);
   serve(fast);
   serve(slow);
+  store_nodes();
   for (const auto& [name, group] : groups) jobs.has_room(handlers_of(name));
 }
 
