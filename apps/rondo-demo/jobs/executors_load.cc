@@ -44,7 +44,7 @@ Result<std::unique_ptr<ExecutorsLoad>> ExecutorsLoad::start(std::size_t count, s
 }
 
 Status ExecutorsLoad::wait_for_registration(AdminClient& rondod) const {
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  const auto deadline = std::chrono::steady_clock::now() + 100s;  // Only ends what hangs.
   while (std::chrono::steady_clock::now() < deadline) {
     std::size_t usable = 0;
     const auto listed =
@@ -53,7 +53,7 @@ Status ExecutorsLoad::wait_for_registration(AdminClient& rondod) const {
     if (usable == executors_.size()) return {};
     std::this_thread::sleep_for(20ms);
   }
-  return {StatusCode::DeadlineExceeded, "the executors have not registered after 20 s"};
+  return {StatusCode::DeadlineExceeded, "the executors have not registered after 100 s"};
 }
 
 Status ExecutorsLoad::drain_one(AdminClient& rondod) {
