@@ -1,18 +1,28 @@
 // Answer: the handle by which a handler answers one request of the HTTP server, in its call or in a later turn.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "http/message.h"
 
 namespace rondo::http {
+
+/// Turns bytes of the other side of a relay into bytes for the client; an empty text: none. nullopt ends the relay after what was returned
+/// before. Called on the server's thread. It may keep a state, and must be as short as a handler.
+using Convert = std::function<std::optional<std::string>(std::string_view bytes)>;
 
 /// Takes the answer of the request that is under way. Implemented by the connection.
 class AnswerSink {
  public:
   /// One of these is called, at most once for a request.
   virtual void answered(Response response) noexcept = 0;
+  virtual void relayed(Response head, UniqueFd other, Convert convert) noexcept = 0;
   virtual void dropped() noexcept = 0;
 
  protected:
@@ -45,6 +55,18 @@ class Answer {
   void send(Response response) noexcept {
     if (const std::shared_ptr<Slot> slot = std::exchange(slot_, nullptr); slot && slot->sink != nullptr) {
       std::exchange(slot->sink, nullptr)->answered(std::move(response));
+    }
+  }
+  /// Sends 'head' and its body without a length, and then moves bytes between the client and 'other', a stream socket, until one of them
+  /// ends; then closes both. The status is 101, with a field Upgrade, or 200. Ignored, and refused, as in send(); 'other' is closed then.
+  ///   without 'convert'  bytes go in both directions unchanged, first those that the client sent after its request. When the client ends
+  ///                      its output, 'other' reads the end.
+  ///   with 'convert'     for streams of events: what it returns goes to the client. Bytes of the client are dropped. If nothing was sent
+  ///                      for ServerOptions::relay_beat, the client gets the comment ": ".
+  /// A client that takes no byte for ServerOptions::stall_time is closed; there is no other limit of time. To HEAD only 'head' is sent.
+  void relay(Response head, UniqueFd other, Convert convert = {}) noexcept {
+    if (const std::shared_ptr<Slot> slot = std::exchange(slot_, nullptr); slot && slot->sink != nullptr) {
+      std::exchange(slot->sink, nullptr)->relayed(std::move(head), std::move(other), std::move(convert));
     }
   }
   /// False if the client is gone, or the request was answered.

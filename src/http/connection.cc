@@ -1,25 +1,14 @@
 #include "http/connection.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 namespace rondo::http {
 
-namespace {
-
-/// Bytes of an answer that one turn writes.
-constexpr std::size_t kWriteBytes = 256 * 1024;
-
-}  // namespace
-
 Connection::Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host)
     : Source("http " + peer, host.options.priority),
       scheduler_(scheduler),
-      fd_(std::move(fd)),
+      channel_(std::move(fd)),
       peer_(std::move(peer)),
       host_(host),
       parser_(host.options.body_limit),
@@ -29,67 +18,73 @@ Connection::~Connection() {
   scheduler_.timers().cancel(*this);
   if (slot_) slot_->sink = nullptr;
   host_.figures.memory -= held_;
-  if (fd_) scheduler_.reactor().unwatch(fd_.get());
+  end_relay();
+  if (channel_) scheduler_.reactor().unwatch(channel_.fd());
 }
 
 Status Connection::start() {
   scheduler_.add(*this);
-  Status watched = scheduler_.reactor().watch(fd_.get(), Interest::ReadWrite, *this);
+  Status watched = scheduler_.reactor().watch(channel_.fd(), Interest::ReadWrite, *this);
   if (watched.ok()) wake();
   return watched;
 }
 
 Result<Backlog> Connection::collect() {
-  may_read_ = may_write_ = was_polled_ = true;
-  return fd_ ? Backlog::More : Backlog::Empty;
+  was_polled_ = true;
+  channel_.note_poll();
+  if (relay_) relay_->other().note_poll();
+  return channel_ ? Backlog::More : Backlog::Empty;
 }
 
 Turn Connection::run(const Budget&) {
   Turn turn{.items = 1};
   try {
-    if (fd_) step();
+    if (channel_) step();
     note_memory();
   } catch (...) {
     ++host_.figures.faults;
     close();
   }
-  if (fd_) arm();
+  if (channel_) arm();
   turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;
 }
 
 bool Connection::has_backlog() const {
-  if (!fd_) return false;
+  if (!channel_) return false;
   if (is_late_) return true;
   switch (phase_) {
-    case Phase::Reading: return !unread_.empty() || may_read_;
+    case Phase::Reading: return !unread_.empty() || channel_.may_read();
     case Phase::Handling: return response_.has_value() || was_dropped_ || was_polled_;
-    case Phase::Writing: return may_write_;
-    case Phase::Lingering: return may_read_;
+    case Phase::Writing: return channel_.may_write();
+    case Phase::Relaying: return relay_->has_work(channel_);
+    case Phase::Lingering: return channel_.may_read();
   }
   return false;
 }
 
 void Connection::step() {
   const bool was_polled = std::exchange(was_polled_, false);
-  if (phase_ == Phase::Reading) read_some();  // First, because a busy thread is no fault of the client.
-  if (std::exchange(is_late_, false) && fd_ && scheduler_.now() >= deadline()) time_out();
-  if (fd_ && phase_ == Phase::Handling) {
-    if (response_ || was_dropped_) {
-      begin_answer();
-    } else if (was_polled) {
-      // Closed in both directions, or in error: nobody waits for the answer.
-      pollfd asked{.fd = fd_.get(), .events = 0, .revents = 0};
-      if (::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0) close();
-    }
-  }
-  if (fd_ && phase_ == Phase::Writing && may_write_) write_some();
-  if (fd_ && phase_ == Phase::Lingering && may_read_) linger();
+  // First, because a busy thread is no fault of the client.
+  if (phase_ == Phase::Reading) read_some();
+  if (phase_ == Phase::Relaying) relay_some();
+  if (std::exchange(is_late_, false) && channel_ && scheduler_.now() >= deadline()) time_out();
+  if (channel_ && phase_ == Phase::Handling && (response_ || was_dropped_)) begin_answer();
+  if (channel_ && was_polled && reads_nothing() && channel_.is_gone()) close();  // Nobody waits for the answer.
+  if (channel_ && phase_ == Phase::Writing && channel_.may_write()) write_some();
+  if (channel_ && phase_ == Phase::Lingering && channel_.may_read()) linger();
+}
+
+/// True if no read finds out that the client is gone.
+bool Connection::reads_nothing() const noexcept {
+  return phase_ == Phase::Handling || (phase_ == Phase::Relaying && !relay_->reads_client());
 }
 
 bool Connection::is_idle() const noexcept {
-  return fd_ && phase_ == Phase::Reading && parser_.progress() == RequestParser::Progress::Start && unread_.empty();
+  return channel_ && phase_ == Phase::Reading && parser_.progress() == RequestParser::Progress::Start && unread_.empty();
 }
+
+std::int64_t Connection::wall_seconds() const { return scheduler_.clock().wall_now().nanoseconds() / 1'000'000'000; }
 
 void Connection::enter(Phase phase) noexcept {
   phase_ = phase;
@@ -103,12 +98,10 @@ void Connection::read_some() {
     const std::string bytes = std::exchange(unread_, {});
     return feed(bytes);
   }
-  if (!may_read_) return;
-  const ssize_t got = ::recv(fd_.get(), host_.buffer.data(), host_.buffer.size(), MSG_DONTWAIT);
-  if (got > 0) return feed({host_.buffer.data(), static_cast<std::size_t>(got)});
-  if (got < 0 && errno == EINTR) return;
-  may_read_ = false;
-  if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) close();
+  if (!channel_.may_read()) return;
+  const Channel::Step step = channel_.read(host_.buffer);
+  if (step.outcome == Channel::Outcome::Moved) return feed({host_.buffer.data(), step.bytes});
+  if (step.outcome != Channel::Outcome::Later) close();
 }
 
 void Connection::feed(std::string_view bytes) {
@@ -162,6 +155,12 @@ void Connection::answered(Response response) noexcept {
   wake();
 }
 
+void Connection::relayed(Response head, UniqueFd other, Convert convert) noexcept {
+  response_ = std::move(head);
+  relay_.emplace(std::move(other), std::move(convert));
+  wake();
+}
+
 void Connection::dropped() noexcept {
   ++host_.figures.dropped;
   was_dropped_ = true;
@@ -175,17 +174,21 @@ void Connection::begin_answer() {
   at_handler_ = 0;
   note_memory();
   if (std::exchange(was_dropped_, false)) response_ = text_response(500, "the request was not answered");
-  if (const std::string why = why_unsendable(*response_); !why.empty()) {
+  if (const std::string why = why_unsendable(*response_, relay_.has_value()); !why.empty()) {
     ++host_.figures.unsendable;
     response_ = text_response(500, "the answer cannot be sent: " + why);
+    relay_.reset();
   }
   if (response_->body.size() > limits::kHttpOwnBytes && host_.figures.memory + response_->body.size() > host_.options.memory) {
     ++host_.figures.without_memory;
     response_ = text_response(503, "the server has no memory for the answer now");
     closes_ = true;
+    relay_.reset();
   }
+  if (relay_) begin_relay();
+  if (phase_ == Phase::Relaying) return;
   closes_ = closes_ || host_.is_stopping;
-  output_ = head_of(*response_, closes_, scheduler_.clock().wall_now().nanoseconds() / 1'000'000'000);
+  output_ = head_of(*response_, closes_ ? After::Close : After::Request, wall_seconds());
   if (!is_head_ && response_->status != 204 && response_->status != 304) output_ += response_->body;
   response_.reset();
   written_ = 0;
@@ -193,32 +196,72 @@ void Connection::begin_answer() {
 }
 
 void Connection::write_some() {
-  const std::string_view rest = std::string_view{output_}.substr(written_, kWriteBytes);
-  const ssize_t sent = ::send(fd_.get(), rest.data(), rest.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (sent >= 0) {
-    written_ += static_cast<std::size_t>(sent);
-    last_written_ = scheduler_.now();
-    if (written_ == output_.size()) end_answer();
-  } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-    may_write_ = false;
-  } else if (errno != EINTR) {
-    close();
-  }
+  const Channel::Step step = channel_.write(std::string_view{output_}.substr(written_));
+  if (step.outcome == Channel::Outcome::Failed) return close();
+  if (step.outcome != Channel::Outcome::Moved) return;
+  written_ += step.bytes;
+  last_written_ = scheduler_.now();
+  if (written_ == output_.size()) end_answer();
 }
 
 void Connection::end_answer() {
   std::string{}.swap(output_);
   if (!closes_ && !host_.is_stopping) return enter(Phase::Reading);
-  ::shutdown(fd_.get(), SHUT_WR);
+  end_output();
+}
+
+void Connection::end_output() {
+  channel_.end_output();
   enter(Phase::Lingering);
 }
 
 /// Reads and drops, so that the client can read its answer before the connection ends.
 void Connection::linger() {
-  const ssize_t got = ::recv(fd_.get(), host_.buffer.data(), host_.buffer.size(), MSG_DONTWAIT);
-  if (got > 0 || (got < 0 && errno == EINTR)) return;
-  may_read_ = false;
-  if (got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) close();
+  const Channel::Outcome outcome = channel_.read(host_.buffer).outcome;
+  if (outcome == Channel::Outcome::Ended || outcome == Channel::Outcome::Failed) close();
+}
+
+// --- relay
+
+/// Begins the relay that the handler has given, or makes 'response_' an answer in its place.
+void Connection::begin_relay() {
+  if (is_head_) {
+    relay_.reset();
+    closes_ = true;
+  } else if (Status watched = scheduler_.reactor().watch(relay_->other().fd(), Interest::ReadWrite, *this);
+             !watched.ok() || host_.is_stopping) {
+    response_ = text_response(503, host_.is_stopping ? "the server stops" : "the other side: " + watched.to_string());
+    end_relay();
+  } else {
+    relay_->begin(head_of(*response_, After::Relay, wall_seconds()) + response_->body, std::exchange(unread_, {}));
+    response_.reset();
+    ++host_.figures.relays;
+    enter(Phase::Relaying);
+  }
+}
+
+void Connection::relay_some() {
+  const bool waited = relay_->output_waits();
+  const std::uint64_t sent = relay_->sent();
+  const Relay::State state = relay_->step(channel_, host_.buffer);
+  if (relay_->sent() != sent || (!waited && relay_->output_waits())) last_written_ = scheduler_.now();
+  note_memory();
+  if (held_ > limits::kHttpOwnBytes && host_.figures.memory > host_.options.memory) {
+    ++host_.figures.without_memory;
+    close();
+  } else if (state == Relay::State::Gone) {
+    close();
+  } else if (state == Relay::State::Ended) {
+    end_relay();
+    end_output();
+  }
+}
+
+void Connection::end_relay() noexcept {
+  if (!relay_) return;
+  scheduler_.reactor().unwatch(relay_->other().fd());
+  relay_.reset();
+  if (phase_ == Phase::Relaying) --host_.figures.relays;
 }
 
 // --- ends
@@ -234,6 +277,9 @@ Instant Connection::deadline() const noexcept {
       }
     case Phase::Handling: return Instant::never();
     case Phase::Writing: return std::min(last_written_ + options.stall_time, since_ + options.answer_time);
+    case Phase::Relaying:
+      if (relay_->output_waits()) return last_written_ + options.stall_time;
+      return relay_->converts() ? last_written_ + options.relay_beat : Instant::never();
     case Phase::Lingering: return since_ + options.linger_time;
   }
   return Instant::never();
@@ -258,26 +304,42 @@ void Connection::time_out() {
     ++host_.figures.slow_requests;
     return refuse(408, parser_.progress() == RequestParser::Progress::Head ? "the header took too long" : "the body took too long");
   }
+  if (phase_ == Phase::Relaying && !relay_->output_waits()) {
+    relay_->beat();
+    last_written_ = scheduler_.now();
+    return;
+  }
   if (phase_ == Phase::Reading) ++host_.figures.idle_closed;
-  if (phase_ == Phase::Writing) ++host_.figures.slow_readers;
+  if (phase_ == Phase::Writing || phase_ == Phase::Relaying) ++host_.figures.slow_readers;
   close();
 }
 
 void Connection::note_memory() noexcept {
   std::size_t now = 0;
-  if (fd_) now = parser_.held() + at_handler_ + unread_.capacity() + output_.capacity() + (response_ ? response_->body.capacity() : 0);
+  if (channel_) {
+    now = parser_.held() + at_handler_ + unread_.capacity() + output_.capacity() + (response_ ? response_->body.capacity() : 0) +
+          (relay_ ? relay_->held() : 0);
+  }
   host_.figures.memory = host_.figures.memory - std::exchange(held_, now) + now;
 }
 
 void Connection::close() noexcept {
-  if (!fd_) return;
-  scheduler_.reactor().unwatch(fd_.get());
-  fd_.reset();
+  if (!channel_) return;
+  end_relay();
+  scheduler_.reactor().unwatch(channel_.fd());
+  channel_.close();
   scheduler_.timers().cancel(*this);
   if (slot_) slot_->sink = nullptr;
   slot_.reset();
   response_.reset();
   host_.on_closed();
+}
+
+void Connection::stop() noexcept {
+  if (is_idle()) return close();
+  if (phase_ != Phase::Relaying || !channel_) return;
+  relay_->end();
+  wake();
 }
 
 }  // namespace rondo::http

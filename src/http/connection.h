@@ -1,5 +1,5 @@
 // Connection: one client of the HTTP server as a source. It reads a request, gives it to the handler, sends the answer, and reads the next
-// request. A turn makes one step of each. It never destroys itself: it tells its host that it has closed.
+// request; or it becomes a relay (relay.h). A turn makes one step of each. It never destroys itself: it tells its host that it has closed.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,8 @@
 
 #include "base/unique_fd.h"
 #include "http/answer.h"
+#include "http/channel.h"
+#include "http/relay.h"
 #include "http/request_parser.h"
 #include "http/server_options.h"
 #include "rondo/sched/scheduler.h"
@@ -29,7 +31,7 @@ struct ConnectionHost {
   ServerFigures figures = {};
   bool is_stopping = false;
   /// Receives the bytes of one read, which costs microseconds. Used by the connection that has the turn.
-  std::vector<char> buffer = std::vector<char>(std::size_t{64} * 1024);
+  std::vector<char> buffer = std::vector<char>(limits::kHttpRelayBytes);
 };
 
 class Connection final : public Source, private TimerNode, private AnswerSink {
@@ -41,19 +43,22 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Status start();
   /// True if no request is under way and no byte of one was read.
   bool is_idle() const noexcept;
-  bool is_closed() const noexcept { return !fd_; }
+  bool is_closed() const noexcept { return !channel_; }
   Instant since() const noexcept { return since_; }
   /// Closes the descriptor; the handler's answer will be ignored.
   void close() noexcept;
+  /// Closes an idle connection, and a relay after the bytes that it holds for the client. Others end after the answer under way.
+  void stop() noexcept;
 
   Result<Backlog> collect() override;
   Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
  private:
-  enum class Phase : std::uint8_t { Reading, Handling, Writing, Lingering };
+  enum class Phase : std::uint8_t { Reading, Handling, Writing, Relaying, Lingering };
 
   void step();
+  bool reads_nothing() const noexcept;
   void read_some();
   void feed(std::string_view bytes);
   void handle();
@@ -61,27 +66,30 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void begin_answer();
   void write_some();
   void end_answer();
+  void end_output();
+  void begin_relay();
+  void relay_some();
+  void end_relay() noexcept;
   void linger();
   void time_out();
   void enter(Phase phase) noexcept;
   void note_memory() noexcept;
+  std::int64_t wall_seconds() const;
   Instant deadline() const noexcept;
   void arm() noexcept;
   void on_due() override;
   void answered(Response response) noexcept override;
+  void relayed(Response head, UniqueFd other, Convert convert) noexcept override;
   void dropped() noexcept override;
 
   Scheduler& scheduler_;
-  UniqueFd fd_;
+  Channel channel_;
   const std::string peer_;
   ConnectionHost& host_;
   RequestParser parser_;
   std::string unread_;  // Bytes after the current request.
   Phase phase_ = Phase::Reading;
-  // The descriptor is edge-triggered: a flag stays set until the kernel returns EAGAIN.
-  bool may_read_ = true;
-  bool may_write_ = true;
-  bool was_polled_ = false;   // The reactor has reported the descriptor since the last turn.
+  bool was_polled_ = false;   // The reactor has reported a descriptor since the last turn.
   bool is_late_ = false;      // The timer has fired.
   bool closes_ = false;       // After the current answer.
   bool is_head_ = false;      // The current request is a HEAD.
@@ -90,7 +98,8 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Instant last_written_;
   std::shared_ptr<Answer::Slot> slot_;  // Shared with the Answer of the current request.
   std::optional<Response> response_;
-  std::string output_;  // The answer that is being written.
+  std::optional<Relay> relay_;  // With 'response_': to begin. In the phase Relaying: under way.
+  std::string output_;          // The answer that is being written.
   std::size_t written_ = 0;
   std::size_t at_handler_ = 0;  // Bytes of the body that the handler has.
   std::size_t held_ = 0;        // Its part of ServerFigures::memory.

@@ -114,15 +114,20 @@ class Peer {
  private:
   void send_some() {
     while (!unsent_.empty() && fd_) {
-      const ssize_t sent = ::send(fd_.get(), unsent_.data(), std::min<std::size_t>(unsent_.size(), 65536), MSG_DONTWAIT | MSG_NOSIGNAL);
+      const std::string_view part = std::string_view{unsent_}.substr(sent_, 65536);
+      const ssize_t sent = ::send(fd_.get(), part.data(), part.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       if (sent < 0 && errno != EAGAIN && errno != EINTR) was_reset = true;
       if (sent <= 0) return;
-      unsent_.erase(0, static_cast<std::size_t>(sent));
+      sent_ += static_cast<std::size_t>(sent);
+      if (sent_ < unsent_.size()) continue;
+      unsent_.clear();
+      sent_ = 0;
     }
   }
 
   UniqueFd fd_;
   std::string unsent_;
+  std::size_t sent_ = 0;  // Bytes of it.
 };
 
 }  // namespace rondo::http

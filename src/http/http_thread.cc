@@ -38,8 +38,17 @@ struct HttpThread::Impl final : HttpGate {
       slot->sink = this;
     }
     ~AtHome() { slot->sink = nullptr; }
-    void answered(Response response) noexcept override { impl.answer(number, std::move(response)); }
-    void dropped() noexcept override { impl.answer(number, std::nullopt); }
+    void answered(Response response) noexcept override {
+      impl.answer(number, [given = std::move(response)](Answer& answer) mutable { answer.send(std::move(given)); });
+    }
+    void relayed(Response head, UniqueFd other, Convert convert) noexcept override {
+      // A task can be copied, a descriptor cannot.
+      impl.answer(number, [given = std::move(head), shared = std::make_shared<UniqueFd>(std::move(other)), to = std::move(convert)](
+                              Answer& answer) mutable { answer.relay(std::move(given), std::move(*shared), std::move(to)); });
+    }
+    void dropped() noexcept override {
+      impl.answer(number, [](Answer&) {});
+    }
 
     Impl& impl;
     const std::uint64_t number;
@@ -48,13 +57,13 @@ struct HttpThread::Impl final : HttpGate {
 
   // Home thread.
   Status open();
-  void answer(std::uint64_t number, std::optional<Response> response);
+  void answer(std::uint64_t number, std::function<void(Answer& answer)> give);
   void handle_forwarded(std::uint64_t number, const std::function<void(Answer)>& at_home);
   void end_call(std::uint64_t number, Result<ClientAnswer> answer);
   // HTTP thread.
   void work();
   void call_now(std::uint64_t number, ClientRequest request);
-  void answer_now(std::uint64_t number, std::optional<Response> response);
+  void answer_now(std::uint64_t number, const std::function<void(Answer& answer)>& give);
   void begin_stop();
   void check_stopped();
   void forward(Answer answer, std::function<void(Answer)> at_home) override;
@@ -200,8 +209,8 @@ void HttpThread::Impl::end_call(std::uint64_t number, Result<ClientAnswer> answe
 }
 
 /// Destroys the sink that calls it.
-void HttpThread::Impl::answer(std::uint64_t number, std::optional<Response> response) {
-  const Status posted = to_http.post([this, number, given = std::move(response)]() mutable { answer_now(number, std::move(given)); });
+void HttpThread::Impl::answer(std::uint64_t number, std::function<void(Answer& answer)> give) {
+  const Status posted = to_http.post([this, number, given = std::move(give)] { answer_now(number, given); });
   RONDO_ASSERT(posted.ok());  // A forward has its place.
   sinks.erase(number);
 }
@@ -247,9 +256,9 @@ void HttpThread::Impl::call_now(std::uint64_t number, ClientRequest request) {
   if (!status.ok()) answer_home(failure(std::move(status)));
 }
 
-void HttpThread::Impl::answer_now(std::uint64_t number, std::optional<Response> response) {
+void HttpThread::Impl::answer_now(std::uint64_t number, const std::function<void(Answer& answer)>& give) {
   auto taken = forwarded.extract(number);  // Empty after begin_stop().
-  if (taken && response) taken.mapped().send(std::move(*response));
+  if (taken) give(taken.mapped());
 }
 
 void HttpThread::Impl::forward(Answer answer, std::function<void(Answer)> at_home) {

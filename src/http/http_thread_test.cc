@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <latch>
 #include <stdexcept>
 #include <thread>
@@ -82,6 +83,22 @@ TEST_F(HttpThreadTest, AnAnswerMayComeInALaterTurnAtHome) {
   kept_[0].send(text_response(202, "twice"));
   run_until([&] { return peer.hears("late\n"); });
   EXPECT_EQ(peer.answers(202), 0U);
+}
+
+TEST_F(HttpThreadTest, ARelayMayBeginAtHome) {
+  start();
+  Peer peer{http_->port()};
+  peer.say(get("/keep") + "early");
+  run_until([&] { return kept_.size() == 1; });
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+  Peer other{UniqueFd{ends[1]}};
+  kept_[0].relay(Response{.status = 101, .fields = {{"Upgrade", "test"}}}, UniqueFd{ends[0]});
+  run_until([&] { return other.hears("early"); });
+  other.say("to the client");
+  run_until([&] { return peer.hears("to the client"); });
+  http_->stop();
+  run_until([&] { return peer.hears_end() && other.hears_end(); });
 }
 
 TEST_F(HttpThreadTest, CallsGoOutAndTheirAnswersComeHome) {

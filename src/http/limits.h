@@ -76,6 +76,15 @@ inline constexpr Duration kHttpAnswerTime = 300s;
 /// Reached: the connection is closed. Figure: none: the answer was sent. Test: `HttpServer.AClientThatSendsOnAfterARefusalIsClosed`.
 inline constexpr Duration kHttpLingerTime = 2s;
 
+/// Bytes that a relay holds in each direction, while the side that gets them takes none.
+/// Reached: the other side is not read. Figure: none: a relay of usual peers holds none. Test:
+/// `HttpRelay.ASideThatTakesNothingStopsTheOtherSide`.
+inline constexpr std::size_t kHttpRelayBytes = std::size_t{64} * 1024;
+
+/// How long a relay of converted bytes sends nothing. Proxies close connections that are silent for 30 s or longer.
+/// Reached: the client gets a comment. Figure: none: it is a time. Test: `HttpRelay.ASilentStreamOfEventsBeats`.
+inline constexpr Duration kHttpRelayBeat = 15s;
+
 // --- HTTP client
 
 /// Requests of the client that are under way, to all hosts. A descriptor each.

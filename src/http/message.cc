@@ -32,7 +32,7 @@ std::string date(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
-bool has_body(unsigned status) noexcept { return status != 204 && status != 304; }
+bool has_body(unsigned status) noexcept { return status >= 200 && status != 204 && status != 304; }
 
 }  // namespace
 
@@ -53,8 +53,10 @@ Response text_response(unsigned status, std::string_view text) {
   return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::string{text} + "\n"};
 }
 
-std::string why_unsendable(const Response& response) {
-  if (response.status < 200 || response.status > 599) return "the status " + std::to_string(response.status) + " ends no request";
+std::string why_unsendable(const Response& response, bool begins_relay) {
+  const unsigned status = response.status;
+  if (begins_relay && status != 101 && status != 200) return "the status " + std::to_string(status) + " begins no relay";
+  if (!begins_relay && (status < 200 || status > 599)) return "the status " + std::to_string(status) + " ends no request";
   if (!is_field("Content-Type", response.content_type)) return "the content type has control characters";
   for (const Field& field : response.fields) {
     if (!is_field(field.name, field.value)) return "the field '" + field.name + "' is malformed";
@@ -65,14 +67,15 @@ std::string why_unsendable(const Response& response) {
   return {};
 }
 
-std::string head_of(const Response& response, bool closes, std::int64_t seconds) {
+std::string head_of(const Response& response, After after, std::int64_t seconds) {
   const auto reason = boost::beast::http::obsolete_reason(static_cast<boost::beast::http::status>(response.status));
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
   head.append(reason.data(), reason.size()).append("\r\nDate: ").append(date(seconds));
   if (!response.content_type.empty() && has_body(response.status)) head.append("\r\nContent-Type: ").append(response.content_type);
-  if (has_body(response.status)) head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  if (has_body(response.status) && after != After::Relay) head.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
   for (const Field& field : response.fields) head.append("\r\n").append(field.name).append(": ").append(field.value);
-  return head.append(closes ? "\r\nConnection: close\r\n\r\n" : "\r\nConnection: keep-alive\r\n\r\n");
+  const char* const connection = response.status == 101 ? "Upgrade" : after == After::Request ? "keep-alive" : "close";
+  return head.append("\r\nConnection: ").append(connection).append("\r\n\r\n");
 }
 
 }  // namespace rondo::http

@@ -35,7 +35,7 @@ struct Request {
 
 /// What the handler answers. The server adds Date, Content-Length and Connection.
 struct Response {
-  unsigned status = 200;                          // From 200 to 599.
+  unsigned status = 200;                          // From 200 to 599; of a relay 101 or 200.
   std::string content_type = "application/json";  // Empty: the answer has no such field.
   std::string body = {};
   std::vector<Field> fields = {};
@@ -43,10 +43,13 @@ struct Response {
 
 /// A short plain text.
 Response text_response(unsigned status, std::string_view text);
+/// What follows on the connection after a response.
+enum class After : std::uint8_t { Request, Close, Relay };
+
 /// Which part of 'response' cannot be sent: its status, or a field that is malformed or belongs to the server. Empty if it can be sent.
-std::string why_unsendable(const Response& response);
+std::string why_unsendable(const Response& response, bool begins_relay = false);
 
 /// The bytes before the body. 'seconds' is the time since 1970, for the field Date. 'response' can be sent (why_unsendable).
-std::string head_of(const Response& response, bool closes, std::int64_t seconds);
+std::string head_of(const Response& response, After after, std::int64_t seconds);
 
 }  // namespace rondo::http

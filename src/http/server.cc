@@ -146,9 +146,7 @@ void Server::stop() {
   may_accept_ = false;
   if (listener_) scheduler_.reactor().unwatch(listener_.get());
   listener_.reset();
-  for (const auto& connection : connections_) {
-    if (connection->is_idle()) connection->close();
-  }
+  for (const auto& connection : connections_) connection->stop();
   wake();
 }
 

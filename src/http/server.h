@@ -27,7 +27,8 @@ class Server final : public Source {
   /// Closes all connections. Answers that the handler kept are ignored. Not in a turn of the server or of a connection.
   ~Server() override;
 
-  /// Accepts no more connections, closes idle ones, and closes each other one after the answer that is under way.
+  /// Accepts no more connections, closes idle ones, and closes each other one after the answer that is under way; relays after the bytes
+  /// that they hold.
   void stop();
   /// Called in a turn of the server when its last connection has ended after stop(); immediately if there is none.
   void on_stopped(std::function<void()> call) { on_stopped_ = std::move(call); }

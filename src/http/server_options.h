@@ -32,13 +32,15 @@ struct ServerOptions {
   Duration stall_time = limits::kHttpStallTime;
   Duration answer_time = limits::kHttpAnswerTime;
   Duration linger_time = limits::kHttpLingerTime;
+  Duration relay_beat = limits::kHttpRelayBeat;
   /// The most bytes of a body by target; empty: limits::kHttpBodyBytes for each.
   BodyLimit body_limit = {};
 };
 
-/// 'connections' and 'memory' are current, the others count since the start.
+/// 'connections', 'relays' and 'memory' are current, the others count since the start.
 struct ServerFigures {
   std::size_t connections = 0;
+  std::size_t relays = 0;  // Connections among them that are relays.
   std::size_t memory = 0;  // Bytes of requests not yet answered and of answers not yet sent.
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Closed, because all places were taken and in use.
