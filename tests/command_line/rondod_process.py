@@ -4,19 +4,24 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 
 PATIENCE = 30  # Seconds; only bounds a hanging program.
+# Becomes the program of its further arguments, with the descriptor of the first one as the service manager passes a socket named "http".
+PASS_SOCKET = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
+               "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1', LISTEN_FDNAMES='http'); os.execv(sys.argv[2], sys.argv[2:])")
 
 
 class Rondod:
-    def __init__(self, rondod, rondo, store="", closed=(), plane="simulated", jobs=False):
+    def __init__(self, rondod, rondo, store="", closed=(), plane="simulated", jobs=False, passed=None):
         self.rondo = rondo
         self.folder = tempfile.mkdtemp(prefix="rondo-cli-")
         self.socket = os.path.join(self.folder, "socket")
         self.config = os.path.join(self.folder, "toml")
         self.rondod = rondod
         self.closed = closed
+        self.passed = passed  # A listening socket.
         ports = 'simulated_ports = ["swp1"]\n' if plane == "simulated" else ""
         if jobs:
             store += f'[jobs]\nenabled = true\nfile = "{self.folder}/jobs.db"\n'
@@ -33,7 +38,10 @@ class Rondod:
         told.bind(notify)
         told.settimeout(PATIENCE)
         self.log = open(os.path.join(self.folder, "log"), "a", encoding="utf-8")
-        self.process = subprocess.Popen([self.rondod, "--config", self.config], stderr=self.log,
+        command = [self.rondod, "--config", self.config]
+        if self.passed is not None:
+            command = [sys.executable, "-c", PASS_SOCKET, str(self.passed.fileno()), *command]
+        self.process = subprocess.Popen(command, stderr=self.log, pass_fds=[self.passed.fileno()] if self.passed is not None else [],
                                         env={**os.environ, "NOTIFY_SOCKET": notify},
                                         preexec_fn=lambda: [os.close(one) for one in self.closed])
         assert any(b"READY=1" in told.recv(4096) for _ in range(100)), "it does not say that it is ready"

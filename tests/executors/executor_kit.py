@@ -26,20 +26,23 @@ def poll(what, condition):
 
 class Scheduler:
     """A rondod with an HTTP port and groups of executors. 'groups': name to the further lines of its section. 'tokens': those that are not
-    TOKEN; an empty one is none."""
+    TOKEN; an empty one is none. 'is_handed_over': the listening socket is the test's, and each rondod gets it."""
 
-    def __init__(self, rondo, rondod, groups, tokens=None):
+    def __init__(self, rondo, rondod, groups, tokens=None, is_handed_over=False):
         self.folder = tempfile.mkdtemp(prefix="rondo-executors-")
-        # This socket stays bound and never listens, so no other program gets the port while rondod is down. rondod shares it with SO_REUSEADDR.
+        # This socket stays bound, so no other program gets the port while rondod is down. If it does not listen, rondod shares the port with
+        # SO_REUSEADDR.
         self.reserved = socket.socket()
         self.reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.reserved.bind(("127.0.0.1", 0))
         self.port = self.reserved.getsockname()[1]
+        if is_handed_over:
+            self.reserved.listen(512)
         self.url = f"http://127.0.0.1:{self.port}"
         sections = f"[http]\nenabled = true\nport = {self.port}\n"
         for name, lines in groups.items():
             sections += f'[[executors.group]]\nname = "{name}"\n{self.token_line((tokens or {}).get(name, TOKEN))}{lines}\n'
-        self.daemon = Rondod(rondod, rondo, plane="none", jobs=True, store=sections)
+        self.daemon = Rondod(rondod, rondo, plane="none", jobs=True, store=sections, passed=self.reserved if is_handed_over else None)
 
     def token_line(self, token):
         if not token:

@@ -6,6 +6,7 @@
 
 #include "base/bounded_file.h"
 #include "http/http_thread.h"
+#include "http/listener.h"
 #include "jobs/executors/executors.h"
 
 namespace rondo::daemon {
@@ -75,6 +76,8 @@ class HttpExecutors final : public ExecutorService {
     http::HttpThreadOptions options;
     options.server.emplace().address = choice.address;
     options.server->port = choice.port;
+    options.server->listener = http::passed_socket("http");
+    is_passed_ = options.server->listener >= 0;
     options.server->body_limit = [](std::string_view target) {
       return target.substr(0, target.find('?')).ends_with("/api/callback") ? kCallbackBytes : limits::kHttpBodyBytes;
     };
@@ -87,6 +90,8 @@ class HttpExecutors final : public ExecutorService {
     return {};
   }
   std::string endpoint() const { return http_->endpoint(); }
+  /// True if the listening socket is that of the service manager.
+  bool is_passed() const { return is_passed_; }
 
   Status add_commands(CommandRegistry& registry) override { return executors_.add_commands(registry); }
   bool read_log(const jobs::JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) override {
@@ -111,6 +116,7 @@ class HttpExecutors final : public ExecutorService {
 
   Executors executors_;
   std::unique_ptr<http::HttpThread> http_;
+  bool is_passed_ = false;
 };
 
 }  // namespace
@@ -129,7 +135,9 @@ Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& confi
   auto service = std::make_unique<HttpExecutors>(runtime, jobs, std::move(settings));
   if (Status refused = service->listen(runtime, config.http, *std::move(networks)); !refused.ok())
     return failure(refused.with_context("http"));
-  log.info("listening for HTTP", {{"address", service->endpoint()}, {"groups", config.executors.groups.size()}});
+  log.info("listening for HTTP", {{"address", service->endpoint()},
+                                  {"socket", service->is_passed() ? "of the service manager" : "its own"},
+                                  {"groups", config.executors.groups.size()}});
   return service;
 }
 
