@@ -62,6 +62,8 @@ struct ClientOptions {
   /// Where connections may go. Empty: nowhere.
   std::vector<Prefix> networks = {};
   bool any_network = false;  // Connections may go anywhere.
+  /// PEM file with the certificates of issuers that https trusts. Empty: those of the system.
+  std::string ca_file = {};
   Priority priority{8};
   std::size_t calls = limits::kHttpCalls;
   std::size_t calls_per_host = limits::kHttpCallsPerHost;

@@ -23,6 +23,7 @@ Connection::~Connection() {
 }
 
 Status Connection::start() {
+  if (host_.tls && !channel_.begin_tls(*host_.tls)) return Status::out_of_memory();
   scheduler_.add(*this);
   Status watched = scheduler_.reactor().watch(channel_.fd(), Interest::ReadWrite, *this);
   if (watched.ok()) wake();
@@ -101,7 +102,9 @@ void Connection::read_some() {
   if (!channel_.may_read()) return;
   const Channel::Step step = channel_.read(host_.buffer);
   if (step.outcome == Channel::Outcome::Moved) return feed({host_.buffer.data(), step.bytes});
-  if (step.outcome != Channel::Outcome::Later) close();
+  if (step.outcome == Channel::Outcome::Later) return;
+  if (channel_.is_in_handshake()) ++host_.figures.failed_handshakes;
+  close();
 }
 
 void Connection::feed(std::string_view bytes) {
@@ -271,7 +274,7 @@ Instant Connection::deadline() const noexcept {
   switch (phase_) {
     case Phase::Reading:
       switch (parser_.progress()) {
-        case RequestParser::Progress::Start: return since_ + options.idle_time;
+        case RequestParser::Progress::Start: return since_ + (channel_.is_in_handshake() ? options.header_time : options.idle_time);
         case RequestParser::Progress::Head: return since_ + options.header_time;
         default: return since_ + options.body_time;
       }
@@ -309,7 +312,7 @@ void Connection::time_out() {
     last_written_ = scheduler_.now();
     return;
   }
-  if (phase_ == Phase::Reading) ++host_.figures.idle_closed;
+  if (phase_ == Phase::Reading) ++(channel_.is_in_handshake() ? host_.figures.slow_requests : host_.figures.idle_closed);
   if (phase_ == Phase::Writing || phase_ == Phase::Relaying) ++host_.figures.slow_readers;
   close();
 }

@@ -17,6 +17,7 @@
 #include "http/relay.h"
 #include "http/request_parser.h"
 #include "http/server_options.h"
+#include "http/tls.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
@@ -30,6 +31,7 @@ struct ConnectionHost {
   const std::function<void()> on_closed;  // Called once for a connection. The server destroys it in a later turn.
   ServerFigures figures = {};
   bool is_stopping = false;
+  TlsContext tls = nullptr;  // Null: plain text.
   /// Receives the bytes of one read, which costs microseconds. Used by the connection that has the turn.
   std::vector<char> buffer = std::vector<char>(limits::kHttpRelayBytes);
 };
@@ -39,7 +41,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host);
   ~Connection() override;
 
-  /// Joins the scheduler and watches the descriptor.
+  /// Joins the scheduler, watches the descriptor, and begins TLS if the host has it.
   Status start();
   /// True if no request is under way and no byte of one was read.
   bool is_idle() const noexcept;

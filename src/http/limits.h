@@ -46,9 +46,9 @@ inline constexpr std::size_t kHttpMemory = std::size_t{64} * 1024 * 1024;
 /// `HttpServer.TheMemoryOfAllConnectionsIsBounded`.
 inline constexpr std::size_t kHttpOwnBytes = 64 * 1024;
 
-/// From the first byte of a request to the end of its header.
-/// Reached: 408, and the connection is closed. Figure: none: ServerFigures::slow_requests counts it, and no command shows it yet. Test:
-/// `HttpServer.AHeaderThatTakesTooLongIsRefused`.
+/// From the first byte of a request to the end of its header. A TLS handshake has as long.
+/// Reached: 408, and the connection is closed, which is all in a handshake. Figure: none: ServerFigures::slow_requests counts it, and no
+/// command shows it yet. Test: `HttpServer.AHeaderThatTakesTooLongIsRefused`, `HttpTls.AHandshakeThatTakesTooLongIsClosed`.
 inline constexpr Duration kHttpHeaderTime = 10s;
 
 /// From the end of the header to the end of the body.

@@ -44,6 +44,7 @@ Server::~Server() {
 
 Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, ServerOptions options, Handler handler) {
   std::unique_ptr<Server> server{new Server(scheduler, std::move(options), std::move(handler))};
+  if (Status status = server->prepare_tls(); !status.ok()) return failure(std::move(status));
   if (Status status = server->listen(); !status.ok()) return failure(std::move(status));
   scheduler.add(*server);
   scheduler.add(server->retry_);
@@ -53,6 +54,17 @@ Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, ServerOptions
   server->may_accept_ = true;
   server->wake();
   return server;
+}
+
+Status Server::prepare_tls() {
+  const ServerOptions& options = host_.options;
+  if (options.certificate_file.empty() && options.key_file.empty()) return {};
+  if (options.certificate_file.empty()) return {StatusCode::InvalidArgument, "the server has a key, and no certificate"};
+  if (options.key_file.empty()) return {StatusCode::InvalidArgument, "the server has a certificate, and no key"};
+  Result<TlsContext> opened = open_tls(options.certificate_file, options.key_file);
+  if (!opened) return std::move(opened.error());
+  host_.tls = std::move(*opened);
+  return {};
 }
 
 Status Server::listen() {

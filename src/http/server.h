@@ -1,5 +1,5 @@
-// Server: an HTTP/1.1 server as a source of a scheduler: one listening socket, and a source for each connection (connection.h). Requests of
-// one connection are handled one after another, in the order in which they were sent.
+// Server: an HTTP/1.1 server, plain or over TLS, as a source of a scheduler: one listening socket, and a source for each connection
+// (connection.h). Requests of one connection are handled one after another, in the order in which they were sent.
 //
 // A client that is slow, silent or hostile costs a place, bounded memory and short turns (ServerOptions, limits.h), and never delays the
 // scheduler by more than a step: one read, one handler or one write. A request that is refused gets a status and a text, and its connection
@@ -21,8 +21,8 @@ namespace rondo::http {
 
 class Server final : public Source {
  public:
-  /// Listens and accepts from now on. 'scheduler' must outlive the server. InvalidArgument for a bad address or listener, else the error of
-  /// the system call.
+  /// Listens and accepts from now on. 'scheduler' must outlive the server. InvalidArgument for a bad address or listener, the errors of
+  /// open_tls(), else the error of the system call.
   static Result<std::unique_ptr<Server>> open(Scheduler& scheduler, ServerOptions options, Handler handler);
   /// Closes all connections. Answers that the handler kept are ignored. Not in a turn of the server or of a connection.
   ~Server() override;
@@ -43,6 +43,7 @@ class Server final : public Source {
 
  private:
   Server(Scheduler& scheduler, ServerOptions options, Handler handler);
+  Status prepare_tls();
   Status listen();
   std::uint32_t accept_some(std::uint32_t most);
   void accept(UniqueFd fd, const std::string& peer);

@@ -23,6 +23,9 @@ struct ServerOptions {
   std::uint16_t port = 0;  // 0: any free port.
   /// A listening TCP socket in place of address and port, which the server owns from then on; -1: none. See passed_socket().
   int listener = -1;
+  /// PEM files: with both, the server speaks TLS. See open_tls() in tls.h.
+  std::string certificate_file = {};
+  std::string key_file = {};
   Priority priority{8};
   std::size_t connections = limits::kHttpConnections;
   std::size_t memory = limits::kHttpMemory;
@@ -48,7 +51,8 @@ struct ServerFigures {
   std::uint64_t not_accepted = 0;         // Times the system had no descriptor or memory for a connection.
   std::uint64_t requests = 0;             // Given to the handler.
   std::uint64_t refused_requests = 0;     // Malformed or above a limit.
-  std::uint64_t slow_requests = 0;
+  std::uint64_t failed_handshakes = 0;    // TLS was not understood, or not agreed on.
+  std::uint64_t slow_requests = 0;        // And slow TLS handshakes.
   std::uint64_t slow_readers = 0;
   std::uint64_t idle_closed = 0;
   std::uint64_t without_memory = 0;
