@@ -26,9 +26,10 @@ def poll(what, condition):
 
 class Scheduler:
     """A rondod with an HTTP port and groups of executors. 'groups': name to the further lines of its section. 'tokens': those that are not
-    TOKEN; an empty one is none. 'is_handed_over': the listening socket is the test's, and each rondod gets it."""
+    TOKEN; an empty one is none. 'is_handed_over': the listening socket is the test's, and each rondod gets it. 'http':
+    further lines of its section."""
 
-    def __init__(self, rondo, rondod, groups, tokens=None, is_handed_over=False):
+    def __init__(self, rondo, rondod, groups, tokens=None, is_handed_over=False, http=""):
         self.folder = tempfile.mkdtemp(prefix="rondo-executors-")
         # This socket stays bound, so no other program gets the port while rondod is down. If it does not listen, rondod shares the port with
         # SO_REUSEADDR.
@@ -39,7 +40,7 @@ class Scheduler:
         if is_handed_over:
             self.reserved.listen(512)
         self.url = f"http://127.0.0.1:{self.port}"
-        sections = f"[http]\nenabled = true\nport = {self.port}\n"
+        sections = f"[http]\nenabled = true\nport = {self.port}\n{http}"
         for name, lines in groups.items():
             sections += f'[[executors.group]]\nname = "{name}"\n{self.token_line((tokens or {}).get(name, TOKEN))}{lines}\n'
         self.daemon = Rondod(rondod, rondo, plane="none", jobs=True, store=sections, passed=self.reserved if is_handed_over else None)
@@ -111,9 +112,12 @@ class Scheduler:
     def figures(self):
         return self.ask("stats")["executors"]
 
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+
     def post(self, path, body, token=TOKEN, headers=None):
         """Posts as an executor does. Returns the status and the answer, which is JSON except for refusals by the HTTP server itself."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection = self.connect()
         all_headers = {"Content-Type": "application/json", **({"XXL-JOB-ACCESS-TOKEN": token} if token is not None else {}), **(headers or {})}
         body = body if isinstance(body, bytes) else json.dumps(body).encode()
         connection.request("POST", path, body, all_headers)

@@ -125,7 +125,11 @@ Section http() {
           .help = "The HTTP server, where executors of jobs report.",
           .settings = {{"enabled", "true or false", "false", "true: rondod listens."},
                        {"address", "text", "\"127.0.0.1\"", "IPv4 or IPv6 address to listen at."},
-                       {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."}}};
+                       {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."},
+                       {"certificate", "text", "\"\"",
+                        "PEM file with the certificate of the server, and those of its issuers after it. With it and 'key', rondod speaks "
+                        "HTTPS alone."},
+                       {"key", "text", "\"\"", "PEM file with the key of the certificate, which only its owner and group may read."}}};
 }
 
 Section executors() {

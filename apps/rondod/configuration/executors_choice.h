@@ -12,6 +12,8 @@ struct HttpChoice {
   bool enabled = false;
   std::string address = "127.0.0.1";
   std::uint16_t port = 8700;
+  std::string certificate = {};  // Files. With both, TLS.
+  std::string key = {};
   friend bool operator==(const HttpChoice&, const HttpChoice&) = default;
 };
 

@@ -40,6 +40,10 @@ void read_http(const toml::table* table, const std::string& file, Status& error,
   if (const auto address = IpAddress::parse(http.address); !address)
     s.complain("address", "cannot be used: " + std::string{address.error().message()});
   s.integer("port", 1, 65535, http.port);
+  s.text("certificate", http.certificate);
+  s.text("key", http.key);
+  if (http.certificate.empty() && !http.key.empty()) s.complain("certificate", "is missing: it belongs to the key");
+  if (!http.certificate.empty() && http.key.empty()) s.complain("key", "is missing: it belongs to the certificate");
 }
 
 void read_executors(const toml::table* table, const std::string& file, Status& error, bool serves_http, bool runs_jobs,
@@ -66,7 +70,11 @@ void read_executors(const toml::table* table, const std::string& file, Status& e
 }
 
 toml::table http_table(const HttpChoice& http) {
-  return toml::table{{"enabled", http.enabled}, {"address", http.address}, {"port", static_cast<std::int64_t>(http.port)}};
+  return toml::table{{"enabled", http.enabled},
+                     {"address", http.address},
+                     {"port", static_cast<std::int64_t>(http.port)},
+                     {"certificate", http.certificate},
+                     {"key", http.key}};
 }
 
 toml::table executors_table(const ExecutorsChoice& executors) {

@@ -61,6 +61,8 @@ Result<ExecutorGroup> group_of(const ExecutorGroupChoice& choice) {
   return group;
 }
 
+bool is_loopback(std::string_view endpoint) { return endpoint.starts_with("127.") || endpoint.starts_with("[::1]"); }
+
 class HttpExecutors final : public ExecutorService {
  public:
   HttpExecutors(Runtime& runtime, jobs::Jobs& jobs, jobs::executors::ExecutorSettings settings)
@@ -76,6 +78,8 @@ class HttpExecutors final : public ExecutorService {
     http::HttpThreadOptions options;
     options.server.emplace().address = choice.address;
     options.server->port = choice.port;
+    options.server->certificate_file = choice.certificate;
+    options.server->key_file = choice.key;
     options.server->listener = http::passed_socket("http");
     is_passed_ = options.server->listener >= 0;
     options.server->body_limit = [](std::string_view target) {
@@ -137,7 +141,11 @@ Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& confi
     return failure(refused.with_context("http"));
   log.info("listening for HTTP", {{"address", service->endpoint()},
                                   {"socket", service->is_passed() ? "of the service manager" : "its own"},
+                                  {"tls", config.http.certificate.empty() ? "no" : "yes"},
                                   {"groups", config.executors.groups.size()}});
+  if (config.http.certificate.empty() && !is_loopback(service->endpoint())) {
+    log.warn("HTTP is not encrypted", {{"address", service->endpoint()}, {"option", "certificate and key of [http]"}});
+  }
   return service;
 }
 
