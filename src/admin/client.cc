@@ -190,6 +190,12 @@ Result<std::unique_ptr<AdminClient>> AdminClient::connect(const std::string& pat
   return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Wire>(std::move(*fd), patience)));
 }
 
+std::unique_ptr<AdminClient> AdminClient::over(int fd, Duration patience, std::shared_ptr<void> connection) {
+  auto wire = std::make_unique<Wire>(UniqueFd{fd}, patience);
+  wire->connection = std::move(connection);
+  return std::unique_ptr<AdminClient>(new AdminClient(std::move(wire)));
+}
+
 Status AdminClient::Wire::check_bytes(std::size_t most) {
   if (answer_bytes <= most) return {};
   peer_reads = peer_writes = false;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,7 @@ struct AdminClient::Wire {
   /// ResourceExhausted if the frames of the answer so far have more than 'most' bytes; the connection cannot be used after that.
   Status check_bytes(std::size_t most);
 
+  std::shared_ptr<void> connection;  // What serves the other end of 'fd' in this process; null: the daemon does.
   UniqueFd fd;
   const Duration patience;
   ByteBuffer input;

@@ -208,21 +208,31 @@ Status CommandRegistry::check(const CommandSpec& spec, const json::object& reque
   return {};
 }
 
+bool may_call(Role role, CommandEffect effect) noexcept {
+  switch (effect) {
+    case CommandEffect::Reads: return role != Role::Worker;
+    case CommandEffect::Works: return role != Role::Viewer;
+    case CommandEffect::Writes: return role == Role::Operator || role == Role::Admin;
+    case CommandEffect::Administers: return role == Role::Admin;
+  }
+  return false;
+}
+
 void CommandRegistry::dispatch(const json::object& request, Reply reply, const BeforeWrite& before_write) const {
   const Result<const Command*> command = find(request);
   if (!command) {
     reply.fail(command.error());
     return;
   }
-  if ((*command)->spec.effect == CommandEffect::Writes && !reply.caller().may_write) {
-    reply.fail(may_only_read("command '" + (*command)->spec.name + "'", reply.caller()));
+  if (!may_call(reply.caller().role, (*command)->spec.effect)) {
+    reply.fail(may_not_call("command '" + (*command)->spec.name + "'", reply.caller()));
     return;
   }
   if (const Status checked = check((*command)->spec, request); !checked.ok()) {
     reply.fail(checked);
     return;
   }
-  if (before_write && (*command)->spec.effect == CommandEffect::Writes) before_write((*command)->spec, Arguments{request});
+  if (before_write && (*command)->spec.effect != CommandEffect::Reads) before_write((*command)->spec, Arguments{request});
   try {
     (*command)->handler(Arguments{request}, reply);
   } catch (...) {
@@ -248,7 +258,7 @@ void CommandRegistry::add_builtins(const std::string& program_name, const std::s
                     {"name", argument.name}, {"kind", to_string(argument.kind)}, {"required", argument.required}, {"help", argument.help}});
               }
               reply.row(json::object{
-                  {"name", spec->name}, {"help", spec->help}, {"arguments", arguments}, {"writes", spec->effect == CommandEffect::Writes}});
+                  {"name", spec->name}, {"help", spec->help}, {"arguments", arguments}, {"writes", spec->effect != CommandEffect::Reads}});
             }
             reply.finish();
           });

@@ -53,6 +53,7 @@ class AdminConnection final : public Source {
   /// Sends the reason to the caller, unless an answer is being sent, and closes.
   void cut(AdminNotice::Kind kind, const Status& why);
   bool is_closed() const noexcept { return !fd_; }
+  const Caller& caller() const noexcept { return caller_; }
 
   /// Valid while it is not closed.
   ConnectionSlot slot() const;

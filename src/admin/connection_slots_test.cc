@@ -22,7 +22,7 @@ constexpr Instant kNow = at(1h);
 ConnectionSlot slot(std::uint32_t user, Duration unused, bool has_requested = false) {
   return {.user = user, .is_privileged = user == 0, .is_answered = false, .has_requested = has_requested, .since = kNow - unused};
 }
-Caller caller(std::uint32_t user) { return {.user = user, .process = 1, .may_write = true, .is_privileged = user == 0}; }
+Caller caller(std::uint32_t user) { return {.user = user, .process = 1, .is_privileged = user == 0}; }
 
 std::optional<std::size_t> choose(const std::vector<ConnectionSlot>& slots, std::uint32_t newcomer) {
   return slot_to_give_up(slots, caller(newcomer), kNow, 1s);

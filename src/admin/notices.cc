@@ -16,7 +16,7 @@ std::string_view to_string(AdminNotice::Kind kind) noexcept {
     case AdminNotice::Kind::SocketLost: return "the socket file was removed and cannot be created again";
     case AdminNotice::Kind::SocketMade: return "the socket file was removed and has been created again";
     case AdminNotice::Kind::NotAccepted: return "the system has no descriptor or memory for another connection";
-    case AdminNotice::Kind::Denied: return "denied, in none of the groups that may call";
+    case AdminNotice::Kind::Denied: return "denied, without the right to call";
   }
   return "unknown";
 }

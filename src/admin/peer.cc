@@ -70,8 +70,24 @@ Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_gro
   return std::ranges::find(groups, read_group) != groups.end() ? Rights::Read : Rights::None;
 }
 
-Status may_only_read(std::string_view what, const Caller& caller) {
-  return {StatusCode::PermissionDenied, std::string{what} + " writes, and user " + std::to_string(caller.user) + " may only read"};
+std::string_view to_string(Role role) noexcept {
+  switch (role) {
+    case Role::Viewer: return "viewer";
+    case Role::Worker: return "worker";
+    case Role::Operator: return "operator";
+    case Role::Admin: return "admin";
+  }
+  return "unknown";
+}
+
+std::string name_of(const Caller& caller) {
+  return caller.token.empty() ? "user " + std::to_string(caller.user) : "token '" + caller.token + "'";
+}
+
+Status may_not_call(std::string_view what, const Caller& caller) {
+  std::string why{what};
+  if (caller.role == Role::Viewer) return {StatusCode::PermissionDenied, why + " writes, and " + name_of(caller) + " may only read"};
+  return {StatusCode::PermissionDenied, why + " is not for " + name_of(caller) + " with the role " + std::string{to_string(caller.role)}};
 }
 
 }  // namespace rondo

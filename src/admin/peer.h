@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <string_view>
 
 #include "rondo/admin/caller.h"
@@ -22,7 +23,13 @@ enum class Rights { None, Read, Write };
 /// 'write_group' has all rights; other callers have the rights of a member of 'read_group' or of a non-member. One or two system calls.
 Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group);
 
-/// Returns PermissionDenied: "'what' writes, and user 1000 may only read".
-Status may_only_read(std::string_view what, const Caller& caller);
+/// "viewer", "worker", "operator", "admin".
+std::string_view to_string(Role role) noexcept;
+
+/// "user 1000", or "token 'ci'".
+std::string name_of(const Caller& caller);
+
+/// Returns PermissionDenied: "'what' writes, and user 1000 may only read", or "'what' is not for token 'ci' with the role worker".
+Status may_not_call(std::string_view what, const Caller& caller);
 
 }  // namespace rondo

@@ -109,7 +109,7 @@ class ReadingSession : public AdminRights {
  protected:
   /// The answer of the session.
   std::string answer_of(const std::string& bytes) {
-    const Caller reader{.user = 1000, .process = 1, .may_write = false};
+    const Caller reader{.user = 1000, .process = 1, .role = Role::Viewer};
     AdminServerStats stats;
     AdminSession session(
         commands, std::make_unique<CountingSink>(rows), options, stats, [] {}, nullptr, reader);

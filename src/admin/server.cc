@@ -103,8 +103,8 @@ class AdminServer::Listener final : public Source, public AdminHost {
       case AdminNotice::Kind::StalledWriter: ++counted.stalled_writers_cut; break;
       case AdminNotice::Kind::SlowReader: ++counted.slow_readers_cut; break;
       case AdminNotice::Kind::Memory: ++counted.memory_cut; break;
+      case AdminNotice::Kind::Denied: ++counted.denied_connections; break;
       case AdminNotice::Kind::Refused:
-      case AdminNotice::Kind::Denied:
       case AdminNotice::Kind::NotAccepted:
       case AdminNotice::Kind::SocketLost:
       case AdminNotice::Kind::SocketMade: break;
@@ -124,6 +124,22 @@ class AdminServer::Listener final : public Source, public AdminHost {
     return std::ranges::none_of(connections_, [since](const std::unique_ptr<AdminConnection>& other) {
       return !other->is_closed() && other->frame_since() && *other->frame_since() < *since;
     });
+  }
+
+  void adopt(UniqueFd fd, const Caller& caller) {
+    take_spare();
+    if (has_place(caller) || make_place(caller)) {
+      admit(std::move(fd), caller);
+    } else {
+      refuse(fd.get(), caller);
+    }
+  }
+
+  void cut_token(std::string_view token) {
+    for (const std::unique_ptr<AdminConnection>& connection : connections_) {
+      if (!connection->is_closed() && connection->caller().token == token)
+        connection->cut(AdminNotice::Kind::Denied, {StatusCode::PermissionDenied, "your token was removed"});
+    }
   }
 
   const AdminServerStats& figures() noexcept {
@@ -153,14 +169,9 @@ class AdminServer::Listener final : public Source, public AdminHost {
     }
     Caller caller = caller_of(fd.get());
     const Rights rights = options.read_group ? rights_of(fd.get(), caller, socket_.group(), *options.read_group) : Rights::Write;
-    caller.may_write = rights == Rights::Write;
-    if (rights == Rights::None) {
-      deny(fd.get(), caller);
-    } else if (has_place(caller) || make_place(caller)) {
-      admit(std::move(fd), caller);
-    } else {
-      refuse(fd.get(), caller);
-    }
+    if (rights != Rights::Write) caller.role = Role::Viewer;
+    if (rights == Rights::None) return deny(fd.get(), caller);
+    adopt(std::move(fd), caller);
   }
 
   /// Without the spare descriptor there is no descriptor left.
@@ -304,6 +315,8 @@ Status AdminServer::check_path(const std::string& path) {
 }
 
 const AdminServerStats& AdminServer::stats() const noexcept { return listener_->figures(); }
+void AdminServer::adopt(UniqueFd fd, const Caller& caller) { listener_->adopt(std::move(fd), caller); }
+void AdminServer::cut_token(std::string_view token) { listener_->cut_token(token); }
 const std::string& AdminServer::path() const noexcept { return listener_->options.path; }
 
 }  // namespace rondo

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "admin/bulk.h"
+#include "base/unique_fd.h"
 #include "rondo/admin/caller.h"
 #include "rondo/admin/command.h"
 #include "rondo/admin/server_options.h"
@@ -35,7 +36,7 @@ struct AdminNotice {
     Memory,         // An incomplete frame did not grow while other connections had no memory for theirs.
     SocketLost,     // The socket file was removed, and could not be made again.
     SocketMade,     // The socket file had been removed, and was made again.
-    Denied,         // The caller is in none of the permitted groups.
+    Denied,         // The caller is in none of the permitted groups, or its token was removed.
     NotAccepted,    // The system has no descriptor or memory for a waiting connection ('why'); it is tried again.
   };
   static constexpr std::size_t kKinds = 11;
@@ -77,7 +78,7 @@ struct AdminServerStats {
   std::size_t connections = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Over the limit.
-  std::uint64_t denied_connections = 0;   // Callers without any rights.
+  std::uint64_t denied_connections = 0;   // Callers without any rights, or whose token was removed.
   std::uint64_t displaced = 0;            // Closed without a request in progress because a new connection needed the place.
   std::uint64_t requests = 0;
   std::uint64_t failed_requests = 0;
@@ -116,6 +117,12 @@ class AdminServer {
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
+
+  /// Serves 'caller' on 'fd', a connected stream socket that does not block, as if it had connected to the socket file. If there is no
+  /// place, it gets ResourceExhausted and the end of the stream.
+  void adopt(UniqueFd fd, const Caller& caller);
+  /// Closes the connections of callers with this token, each with the reason. Not in a turn of one of them.
+  void cut_token(std::string_view token);
 
   const AdminServerStats& stats() const noexcept;
   const std::string& path() const noexcept;

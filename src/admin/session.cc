@@ -261,8 +261,8 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
   Status begun;
   if (sink_ == nullptr) {
     begun = Status{StatusCode::Unimplemented, "this daemon takes no bulk writes"};
-  } else if (!caller_.may_write) {
-    begun = may_only_read("a bulk write", caller_);
+  } else if (!may_call(caller_.role, CommandEffect::Writes)) {
+    begun = may_not_call("a bulk write", caller_);
   } else {
     begun = contained(kSink, [&] { return sink_->begin(reader->table()); });
   }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "admin/peer.h"
 #include "admin/server.h"
 #include "commands/answers.h"
 #include "commands/context.h"
@@ -56,8 +57,9 @@ Status StandardCommands::serve(AdminServerOptions options) {
   setup.on_notice = context_->on_notice;
   setup.on_write = [journal = Journal::of(context_->runtime), context = context_.get()](const AdminWrite& write) {
     if (journal != nullptr && journal->on()) {
+      const std::string who = write.caller.token.empty() ? std::string{} : name_of(write.caller) + " ";
       const std::string rows = write.rows == 1 ? std::string{} : ", " + std::to_string(write.rows) + " rows";
-      journal->written_by(write.caller.user, write.caller.process, std::string{write.command} + " " + std::string{write.what} + rows);
+      journal->written_by(write.caller.user, write.caller.process, who + std::string{write.command} + " " + std::string{write.what} + rows);
     }
     if (context->on_write) context->on_write(write);
   };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "admin/peer.h"
 #include "admin/secrets.h"
 #include "base/user_name.h"
 
@@ -16,6 +17,7 @@ constexpr std::size_t kWritersMost = 256;
 
 void WriteLog::add(const AdminWrite& write) {
   const Caller& caller = write.caller;
+  if (!caller.token.empty()) names_.insert_or_assign(caller.user, rondo::name_of(caller));
   if (write.command == "load" || write.command == "write") {
     if (rows_.size() >= kWritersMost) flush();
     rows_[{caller.user, caller.process, std::string{write.what}}] += write.rows;
@@ -47,7 +49,7 @@ void WriteLog::flush() {
 }
 
 const std::string& WriteLog::name_of(std::uint32_t user) {
-  if (names_.size() >= kWritersMost) names_.clear();
+  if (names_.size() >= kWritersMost) std::erase_if(names_, [](const auto& one) { return one.first < kTokenUsers; });
   const auto [place, is_new] = names_.try_emplace(user);
   if (is_new) place->second = user_name(user);
   return place->second;

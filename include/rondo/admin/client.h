@@ -21,6 +21,8 @@ class AdminClient {
   /// Connects to the socket at 'path'. Unavailable when no server answers there, NotFound when the file does not exist. A call that waits
   /// longer than 'patience' for the next byte, in either direction, returns DeadlineExceeded; the connection cannot be used after that.
   static Result<std::unique_ptr<AdminClient>> connect(const std::string& path, Duration patience = 30s);
+  /// Uses 'fd', a connected stream socket, which it owns from now on. 'connection' is destroyed after 'fd' was closed.
+  static std::unique_ptr<AdminClient> over(int fd, Duration patience, std::shared_ptr<void> connection);
   ~AdminClient();
   AdminClient(const AdminClient&) = delete;
   AdminClient& operator=(const AdminClient&) = delete;

@@ -40,11 +40,17 @@ struct ArgumentSpec {
   std::string help = {};
 };
 
-/// What a command does to the daemon.
+/// What a command does to the daemon, which decides who may call it.
 enum class CommandEffect : std::uint8_t {
-  Writes,  // It changes something. This is the default. The command is refused to callers with read rights.
+  Writes,  // It changes something. This is the default.
   Reads,
+  Works,        // A worker takes runs and reports them.
+  Administers,  // It changes who may call.
 };
+
+/// True if a caller of this role may call such commands: a viewer those that read, a worker those that work, an operator both and those
+/// that write, an admin all.
+bool may_call(Role role, CommandEffect effect) noexcept;
 
 struct CommandSpec {
   std::string name;
@@ -93,7 +99,7 @@ class Reply {
   struct State;
   explicit Reply(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-  /// The caller, as reported by the kernel.
+  /// Valid as long as this.
   const Caller& caller() const noexcept;
   /// False when the caller has disconnected or the answer has ended: stop working for it.
   bool wanted() const noexcept;
@@ -144,8 +150,8 @@ class CommandRegistry {
   Status add(CommandSpec spec, CommandHandler handler);
 
   /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply'. NotFound for an unknown command (with
-  /// the nearest name). PermissionDenied for a writing command when the caller may only read. InvalidArgument for a missing, unknown or
-  /// wrongly typed argument. 'before_write' is called before the handler of a writing command.
+  /// the nearest name). PermissionDenied if the caller's role does not allow the command. InvalidArgument for a missing, unknown or
+  /// wrongly typed argument. 'before_write' is called before the handler of a command that does not only read.
   using BeforeWrite = std::function<void(const CommandSpec& spec, const Arguments& arguments)>;
   void dispatch(const boost::json::object& request, Reply reply, const BeforeWrite& before_write = {}) const;
 

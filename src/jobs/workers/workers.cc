@@ -22,7 +22,8 @@ Status Workers::add_commands(CommandRegistry& registry) {
                                   {"places", ArgumentKind::Integer, true, "Runs that it takes at a time"},
                                   {"offers", ArgumentKind::Fields, true, "Its commands, each with the runs that it takes at a time"},
                                   {"runs", ArgumentKind::Fields, false, "Runs that it has, each with its command"},
-                                  {"more", ArgumentKind::Flag, false, "It has further runs: the next reports have them"}}},
+                                  {"more", ArgumentKind::Flag, false, "It has further runs: the next reports have them"}},
+                    .effect = CommandEffect::Works},
                    [parts](const Arguments& arguments, Reply reply) { parts->connect(arguments, std::move(reply)); });
   if (!added.ok()) return added;
   added = registry.add({.name = "worker-report",
@@ -34,6 +35,7 @@ Status Workers::add_commands(CommandRegistry& registry) {
                                       {"runs", ArgumentKind::Fields, false, "Further runs that it has, as in worker-orders"},
                                       {"more", ArgumentKind::Flag, false, "With runs: there are further ones"},
                                       {"trouble", ArgumentKind::Text, false, "Why it cannot write its state; empty: it can"}},
+                        .effect = CommandEffect::Works,
                         .is_reported = false},
                        [parts](const Arguments& arguments, Reply reply) { parts->report(arguments, std::move(reply)); });
   if (!added.ok()) return added;
