@@ -17,12 +17,17 @@ namespace rondo::http {
 /// before. Called on the server's thread. It may keep a state, and must be as short as a handler.
 using Convert = std::function<std::optional<std::string>(std::string_view bytes)>;
 
+/// Makes a response of bytes of another side; empty while it is incomplete. No bytes: the other side has ended, and there must be a
+/// response. Called on the server's thread. It may keep a state, and must be as short as a handler.
+using Collect = std::function<std::optional<Response>(std::string_view bytes)>;
+
 /// Takes the answer of the request that is under way. Implemented by the connection.
 class AnswerSink {
  public:
   /// One of these is called, at most once for a request.
   virtual void answered(Response response) noexcept = 0;
   virtual void relayed(Response head, UniqueFd other, Convert convert) noexcept = 0;
+  virtual void asked(UniqueFd other, Collect collect) noexcept = 0;
   virtual void dropped() noexcept = 0;
 
  protected:
@@ -67,6 +72,13 @@ class Answer {
   void relay(Response head, UniqueFd other, Convert convert = {}) noexcept {
     if (const std::shared_ptr<Slot> slot = std::exchange(slot_, nullptr); slot && slot->sink != nullptr) {
       std::exchange(slot->sink, nullptr)->relayed(std::move(head), std::move(other), std::move(convert));
+    }
+  }
+  /// Sends the response that 'collect' makes of the bytes of 'other', a stream socket, which is closed then, or when the client is gone.
+  /// After ServerOptions::ask_time without a response the client gets 504. Ignored as in send().
+  void ask(UniqueFd other, Collect collect) noexcept {
+    if (const std::shared_ptr<Slot> slot = std::exchange(slot_, nullptr); slot && slot->sink != nullptr) {
+      std::exchange(slot->sink, nullptr)->asked(std::move(other), std::move(collect));
     }
   }
   /// False if the client is gone, or the request was answered.

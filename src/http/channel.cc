@@ -27,6 +27,13 @@ bool Channel::begin_tls(SSL_CTX& context) noexcept {
   return static_cast<bool>(tls_);
 }
 
+std::optional<char> Channel::first_byte() noexcept {
+  char byte = 0;
+  const ssize_t got = ::recv(fd_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got < 0) failed_step(may_read_);
+  return got == 1 ? std::optional{byte} : std::nullopt;
+}
+
 Channel::Step Channel::read(std::span<char> into) noexcept {
   if (tls_) return read_tls(into);
   const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), MSG_DONTWAIT);
@@ -52,6 +59,11 @@ bool Channel::may_read() const noexcept {
 bool Channel::is_gone() const noexcept {
   pollfd asked{.fd = fd_.get(), .events = 0, .revents = 0};
   return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+bool Channel::has_peer_ended() const noexcept {
+  pollfd asked{.fd = fd_.get(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&asked, 1, 0) == 1;
 }
 
 void Channel::end_output() noexcept {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,10 @@ class Channel {
 
   /// Speaks TLS from now on; before the first read. False without memory. 'context' must outlive the channel.
   bool begin_tls(SSL_CTX& context) noexcept;
+  /// True if it speaks TLS.
+  bool is_tls() const noexcept { return static_cast<bool>(tls_); }
+  /// The first byte that the peer has sent, which stays to be read; empty if there is none yet, or no more. One system call.
+  std::optional<char> first_byte() noexcept;
   /// True until the TLS handshake has ended; false for a plain channel.
   bool is_in_handshake() const noexcept { return tls_ && SSL_is_init_finished(tls_.get()) == 0; }
 
@@ -44,6 +49,8 @@ class Channel {
   bool may_write() const noexcept { return write_needs_read_ ? may_read_ : may_write_; }
   /// True if the connection is closed in both directions, or broken: nobody waits at the other end. One system call.
   bool is_gone() const noexcept;
+  /// True if the peer has ended its output. One system call.
+  bool has_peer_ended() const noexcept;
   /// The peer reads the end after what was written.
   void end_output() noexcept;
   void close() noexcept;

@@ -1,9 +1,35 @@
 #include "http/connection.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace rondo::http {
+
+namespace {
+
+/// A relay may be silent for long, and its client may be gone without a word: the kernel asks after 30 s, and ends it after a minute.
+void keep_alive(int fd) noexcept {
+  struct Setting {
+    int level;
+    int option;
+    int value;
+  };
+  constexpr std::array<Setting, 5> kSettings{{{SOL_SOCKET, SO_KEEPALIVE, 1},
+                                              {IPPROTO_TCP, TCP_KEEPIDLE, 30},
+                                              {IPPROTO_TCP, TCP_KEEPINTVL, 10},
+                                              {IPPROTO_TCP, TCP_KEEPCNT, 3},
+                                              {IPPROTO_TCP, TCP_USER_TIMEOUT, 60'000}}};
+  for (const auto& [level, option, value] : kSettings) {
+    ::setsockopt(fd, level, option, &value, sizeof value);
+  }
+}
+
+}  // namespace
 
 Connection::Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host)
     : Source("http " + peer, host.options.priority),
@@ -18,12 +44,14 @@ Connection::~Connection() {
   scheduler_.timers().cancel(*this);
   if (slot_) slot_->sink = nullptr;
   host_.figures.memory -= held_;
+  end_ask();
   end_relay();
   if (channel_) scheduler_.reactor().unwatch(channel_.fd());
 }
 
 Status Connection::start() {
-  if (host_.tls && !channel_.begin_tls(*host_.tls)) return Status::out_of_memory();
+  may_be_plain_ = host_.tls && host_.options.plain_too;
+  if (host_.tls && !may_be_plain_ && !channel_.begin_tls(*host_.tls)) return Status::out_of_memory();
   scheduler_.add(*this);
   Status watched = scheduler_.reactor().watch(channel_.fd(), Interest::ReadWrite, *this);
   if (watched.ok()) wake();
@@ -33,6 +61,7 @@ Status Connection::start() {
 Result<Backlog> Connection::collect() {
   was_polled_ = true;
   channel_.note_poll();
+  if (question_) question_->other.note_poll();
   if (relay_) relay_->other().note_poll();
   return channel_ ? Backlog::More : Backlog::Empty;
 }
@@ -56,7 +85,7 @@ bool Connection::has_backlog() const {
   if (is_late_) return true;
   switch (phase_) {
     case Phase::Reading: return !unread_.empty() || channel_.may_read();
-    case Phase::Handling: return response_.has_value() || was_dropped_ || was_polled_;
+    case Phase::Handling: return response_.has_value() || was_dropped_ || was_polled_ || (question_ && question_->other.may_read());
     case Phase::Writing: return channel_.may_write();
     case Phase::Relaying: return relay_->has_work(channel_);
     case Phase::Lingering: return channel_.may_read();
@@ -70,8 +99,10 @@ void Connection::step() {
   if (phase_ == Phase::Reading) read_some();
   if (phase_ == Phase::Relaying) relay_some();
   if (std::exchange(is_late_, false) && channel_ && scheduler_.now() >= deadline()) time_out();
+  if (channel_ && question_ && question_->other.may_read()) ask_some();
   if (channel_ && phase_ == Phase::Handling && (response_ || was_dropped_)) begin_answer();
-  if (channel_ && was_polled && reads_nothing() && channel_.is_gone()) close();  // Nobody waits for the answer.
+  // Nobody waits for the answer. A client that ends its output might, but the other side must not work for long for one that has left.
+  if (channel_ && was_polled && reads_nothing() && (question_ ? channel_.has_peer_ended() : channel_.is_gone())) close();
   if (channel_ && phase_ == Phase::Writing && channel_.may_write()) write_some();
   if (channel_ && phase_ == Phase::Lingering && channel_.may_read()) linger();
 }
@@ -94,7 +125,18 @@ void Connection::enter(Phase phase) noexcept {
 
 // --- reading
 
+/// RFC 8446, section 5.1: a handshake begins with the content type 22. A request begins with a letter.
+void Connection::detect_tls() {
+  constexpr char kHandshake = 22;
+  const std::optional<char> first = channel_.first_byte();
+  if (!first) return;  // Reading finds the end, or the byte is not there yet.
+  may_be_plain_ = false;
+  if (*first == kHandshake && !channel_.begin_tls(*host_.tls)) close();
+}
+
 void Connection::read_some() {
+  if (may_be_plain_ && channel_.may_read()) detect_tls();
+  if (!channel_) return;
   if (!unread_.empty()) {
     const std::string bytes = std::exchange(unread_, {});
     return feed(bytes);
@@ -139,6 +181,7 @@ void Connection::handle() {
   Request request = parser_.take();
   at_handler_ = request.body.capacity();
   request.peer = peer_;
+  request.is_secure = channel_.is_tls();
   closes_ = !request.keep_alive;
   is_head_ = request.method == "HEAD";
   enter(Phase::Handling);
@@ -224,6 +267,30 @@ void Connection::linger() {
   if (outcome == Channel::Outcome::Ended || outcome == Channel::Outcome::Failed) close();
 }
 
+// --- an answer of another side
+
+void Connection::asked(UniqueFd other, Collect collect) noexcept {
+  if (Status watched = scheduler_.reactor().watch(other.get(), Interest::ReadWrite, *this); !watched.ok()) return dropped();
+  question_.emplace(Question{Channel{std::move(other)}, std::move(collect)});
+  since_ = scheduler_.now();
+  wake();
+}
+
+void Connection::ask_some() {
+  const Channel::Step step = question_->other.read(host_.buffer);
+  if (step.outcome == Channel::Outcome::Later) return;
+  const bool has_more = step.outcome == Channel::Outcome::Moved;
+  response_ = question_->collect(has_more ? std::string_view{host_.buffer.data(), step.bytes} : std::string_view{});
+  if (!response_ && !has_more) was_dropped_ = true;
+  if (response_ || was_dropped_) end_ask();
+}
+
+void Connection::end_ask() noexcept {
+  if (!question_) return;
+  scheduler_.reactor().unwatch(question_->other.fd());
+  question_.reset();
+}
+
 // --- relay
 
 /// Begins the relay that the handler has given, or makes 'response_' an answer in its place.
@@ -236,6 +303,7 @@ void Connection::begin_relay() {
     response_ = text_response(503, host_.is_stopping ? "the server stops" : "the other side: " + watched.to_string());
     end_relay();
   } else {
+    keep_alive(channel_.fd());
     relay_->begin(head_of(*response_, After::Relay, wall_seconds()) + response_->body, std::exchange(unread_, {}));
     response_.reset();
     ++host_.figures.relays;
@@ -278,7 +346,7 @@ Instant Connection::deadline() const noexcept {
         case RequestParser::Progress::Head: return since_ + options.header_time;
         default: return since_ + options.body_time;
       }
-    case Phase::Handling: return Instant::never();
+    case Phase::Handling: return question_ ? since_ + options.ask_time : Instant::never();
     case Phase::Writing: return std::min(last_written_ + options.stall_time, since_ + options.answer_time);
     case Phase::Relaying:
       if (relay_->output_waits()) return last_written_ + options.stall_time;
@@ -312,6 +380,10 @@ void Connection::time_out() {
     last_written_ = scheduler_.now();
     return;
   }
+  if (phase_ == Phase::Handling) {
+    end_ask();
+    return answered(text_response(504, "the answer took too long"));
+  }
   if (phase_ == Phase::Reading) ++(channel_.is_in_handshake() ? host_.figures.slow_requests : host_.figures.idle_closed);
   if (phase_ == Phase::Writing || phase_ == Phase::Relaying) ++host_.figures.slow_readers;
   close();
@@ -328,6 +400,7 @@ void Connection::note_memory() noexcept {
 
 void Connection::close() noexcept {
   if (!channel_) return;
+  end_ask();
   end_relay();
   scheduler_.reactor().unwatch(channel_.fd());
   channel_.close();

@@ -59,8 +59,15 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
  private:
   enum class Phase : std::uint8_t { Reading, Handling, Writing, Relaying, Lingering };
 
+  /// An answer that another side makes.
+  struct Question {
+    Channel other;
+    Collect collect;
+  };
+
   void step();
   bool reads_nothing() const noexcept;
+  void detect_tls();
   void read_some();
   void feed(std::string_view bytes);
   void handle();
@@ -69,6 +76,8 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void write_some();
   void end_answer();
   void end_output();
+  void ask_some();
+  void end_ask() noexcept;
   void begin_relay();
   void relay_some();
   void end_relay() noexcept;
@@ -82,6 +91,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void on_due() override;
   void answered(Response response) noexcept override;
   void relayed(Response head, UniqueFd other, Convert convert) noexcept override;
+  void asked(UniqueFd other, Collect collect) noexcept override;
   void dropped() noexcept override;
 
   Scheduler& scheduler_;
@@ -91,15 +101,17 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   RequestParser parser_;
   std::string unread_;  // Bytes after the current request.
   Phase phase_ = Phase::Reading;
-  bool was_polled_ = false;   // The reactor has reported a descriptor since the last turn.
-  bool is_late_ = false;      // The timer has fired.
-  bool closes_ = false;       // After the current answer.
-  bool is_head_ = false;      // The current request is a HEAD.
-  bool was_dropped_ = false;  // The handler dropped its Answer.
-  Instant since_;             // Since when it is in its phase, or in the part of the request that it reads.
+  bool may_be_plain_ = false;  // The first byte decides whether it speaks TLS.
+  bool was_polled_ = false;    // The reactor has reported a descriptor since the last turn.
+  bool is_late_ = false;       // The timer has fired.
+  bool closes_ = false;        // After the current answer.
+  bool is_head_ = false;       // The current request is a HEAD.
+  bool was_dropped_ = false;   // The handler dropped its Answer.
+  Instant since_;              // Since when it is in its phase, or in the part of the request that it reads.
   Instant last_written_;
   std::shared_ptr<Answer::Slot> slot_;  // Shared with the Answer of the current request.
   std::optional<Response> response_;
+  std::optional<Question> question_;
   std::optional<Relay> relay_;  // With 'response_': to begin. In the phase Relaying: under way.
   std::string output_;          // The answer that is being written.
   std::size_t written_ = 0;

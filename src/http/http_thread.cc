@@ -46,6 +46,11 @@ struct HttpThread::Impl final : HttpGate {
       impl.answer(number, [given = std::move(head), shared = std::make_shared<UniqueFd>(std::move(other)), to = std::move(convert)](
                               Answer& answer) mutable { answer.relay(std::move(given), std::move(*shared), std::move(to)); });
     }
+    void asked(UniqueFd other, Collect collect) noexcept override {
+      impl.answer(number, [shared = std::make_shared<UniqueFd>(std::move(other)), to = std::move(collect)](Answer& answer) mutable {
+        answer.ask(std::move(*shared), std::move(to));
+      });
+    }
     void dropped() noexcept override {
       impl.answer(number, [](Answer&) {});
     }

@@ -85,6 +85,10 @@ inline constexpr std::size_t kHttpRelayBytes = std::size_t{64} * 1024;
 /// Reached: the client gets a comment. Figure: none: it is a time. Test: `HttpRelay.ASilentStreamOfEventsBeats`.
 inline constexpr Duration kHttpRelayBeat = 15s;
 
+/// How long an answer of another side may take: Answer::ask().
+/// Reached: 504. Figure: none: the client gets the error. Test: `HttpAsk.AnAnswerThatDoesNotComeIs504`.
+inline constexpr Duration kHttpAskTime = 60s;
+
 // --- HTTP client
 
 /// Requests of the client that are under way, to all hosts. A descriptor each.

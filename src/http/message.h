@@ -25,7 +25,8 @@ struct Request {
   bool keep_alive = true;  // The client can send another request on the connection.
   std::vector<Field> fields;
   std::string body;
-  std::string peer;  // "127.0.0.1:4242" or "[::1]:4242".
+  std::string peer;        // "127.0.0.1:4242" or "[::1]:4242".
+  bool is_secure = false;  // It came over TLS.
 
   /// The target up to '?'.
   std::string_view path() const noexcept { return std::string_view{target}.substr(0, target.find('?')); }

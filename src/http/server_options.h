@@ -26,6 +26,8 @@ struct ServerOptions {
   /// PEM files: with both, the server speaks TLS. See open_tls() in tls.h.
   std::string certificate_file = {};
   std::string key_file = {};
+  /// With TLS: a client whose first byte begins no handshake is served in plain text; Request::is_secure tells them apart.
+  bool plain_too = false;
   Priority priority{8};
   std::size_t connections = limits::kHttpConnections;
   std::size_t memory = limits::kHttpMemory;
@@ -35,6 +37,7 @@ struct ServerOptions {
   Duration stall_time = limits::kHttpStallTime;
   Duration answer_time = limits::kHttpAnswerTime;
   Duration linger_time = limits::kHttpLingerTime;
+  Duration ask_time = limits::kHttpAskTime;
   Duration relay_beat = limits::kHttpRelayBeat;
   /// The most bytes of a body by target; empty: limits::kHttpBodyBytes for each.
   BodyLimit body_limit = {};

@@ -153,6 +153,7 @@ class HttpTls : public Loop {
     server_ = std::move(*opened);
   }
   void handle(const Request& request, Answer answer) {
+    was_secure_ = request.is_secure;
     if (request.path() == "/relay" || request.path() == "/events") {
       std::array<int, 2> ends{};
       ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
@@ -176,6 +177,7 @@ class HttpTls : public Loop {
   TlsContext context_{SSL_CTX_new(TLS_client_method())};  // The clients'.
   std::unique_ptr<Peer> other_;
   std::unique_ptr<Server> server_;
+  bool was_secure_ = false;  // The last request.
 };
 
 std::string post(std::string_view target, std::string_view body) {
@@ -277,6 +279,24 @@ TEST_F(HttpTls, PlainTextIsClosed) {
   EXPECT_THAT(peer.heard, Not(HasSubstr("HTTP")));
   EXPECT_EQ(figures().failed_handshakes, 1U);
   EXPECT_EQ(figures().requests, 0U);
+}
+
+TEST_F(HttpTls, PlainTextIsServedBesideTlsIfItMayBe) {
+  options_.plain_too = true;
+  open();
+  Peer plain{server_->port()};
+  plain.say(kGet.substr(0, 1));
+  run_now();
+  plain.say(kGet.substr(1));
+  run_until([&] { return plain.answers(200) == 1; });
+  EXPECT_FALSE(was_secure_);
+  TlsPeer secure = connect();
+  secure.say(kGet);
+  run_until([&] { return secure.hears("HTTP/1.1 200 "); });
+  EXPECT_TRUE(was_secure_);
+  Peer silent{server_->port()};
+  silent.end_output();
+  run_until([&] { return silent.hears_end(); });
 }
 
 TEST_F(HttpTls, AHandshakeThatTakesTooLongIsClosed) {
