@@ -38,6 +38,7 @@ THREAD_FILES = {
     "src/replay/read_ahead.cc": "the thread that reads ahead of a replay",
     "src/replay/read_ahead.h": "the same",
     "src/http/http_thread.cc": "the HTTP thread",
+    "src/api/dial.cc": "the thread between libcurl and a client of a daemon's API",
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
 }
 

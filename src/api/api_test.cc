@@ -1,0 +1,349 @@
+// The API over HTTP end to end: a real admin server and HTTP thread on this thread's scheduler, and callers on another thread that use the
+// sockets of the system or the client that `rondo --url` uses.
+#include "api/api.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <fstream>
+
+#include "admin/admin_socket_kit.h"
+#include "admin/bulk_writer.h"
+#include "api/dial.h"
+#include "api/limits.h"
+#include "api/openapi.h"
+#include "http/listener.h"
+
+namespace rondo::api {
+namespace {
+
+using testing::AllOf;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class Api : public AdminSocket {
+ protected:
+  Api() : tokens_(*Tokens::open(directory.file("tokens"))) {
+    ADD_FAILURE_IF_NOT(
+        commands.add({.name = "read", .effect = CommandEffect::Reads}, [](const Arguments&, Reply reply) { reply.finish(); }));
+    ADD_FAILURE_IF_NOT(
+        commands.add({.name = "work", .effect = CommandEffect::Works}, [](const Arguments&, Reply reply) { reply.finish(); }));
+    ADD_FAILURE_IF_NOT(commands.add({.name = "wait", .effect = CommandEffect::Reads}, [this](const Arguments&, Reply reply) {
+      reply.on_gone([this] { ++gone_; });
+      kept_.push_back(std::move(reply));
+    }));
+    ADD_FAILURE_IF_NOT(commands.add({.name = "large", .effect = CommandEffect::Reads}, [](const Arguments&, Reply reply) {
+      reply.stream([at = 0](Reply& page) mutable {
+        while (at < 100 && !page.page_full()) page.row(json::string(limits::kApiAnswerBytes / 90, static_cast<char>('a' + at++ % 26)));
+        return at < 100;
+      });
+    }));
+    ADD_FAILURE_IF_NOT(add_token_commands(
+        commands, tokens_, [this] { api_->set_tokens(tokens_.table()); }, [this](const std::string& name) { server->cut_token(name); }));
+  }
+  ~Api() override { kept_.clear(); }
+
+  static void ADD_FAILURE_IF_NOT(const Status& status) { EXPECT_TRUE(status.ok()) << status.to_string(); }
+
+  /// Runs 'caller' on a thread, with the servers here.
+  void with_api(const std::function<void()>& caller) {
+    open();
+    api_ = std::make_unique<api::Api>(
+        openapi_of(commands, "1.2.3"), [this](UniqueFd fd, const Caller& who) { server->adopt(std::move(fd), who); },
+        [this](const std::string& what) { refused_.push_back(what); });
+    api_->set_tokens(tokens_.table());
+    http::HttpThreadOptions http;
+    http.server.emplace().ask_time = 1000s;
+    http.server->body_limit = [](std::string_view) { return limits::kAdminRequestBytes; };
+    auto started = http::HttpThread::start(*scheduler, http, [this](http::Request request, http::Answer answer, http::HttpGate& gate) {
+      api_->handle(std::move(request), std::move(answer), gate);
+    });
+    ASSERT_TRUE(started.has_value()) << started.error().to_string();
+    http_ = std::move(*started);
+    with_caller(caller);
+    http_.reset();
+  }
+  std::string token(const std::string& name, Role role) { return tokens_.add(name, role).value(); }
+
+  /// Sends a request, and returns all that comes back until the end.
+  std::string say(std::string_view text) const {
+    const UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(http_->port());
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    while (!text.empty()) {
+      const ssize_t sent = ::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) break;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    std::string heard;
+    char buffer[65536];
+    for (ssize_t got = 0; (got = ::recv(fd.get(), buffer, sizeof buffer, 0)) > 0;) heard.append(buffer, static_cast<std::size_t>(got));
+    return heard;
+  }
+  static std::string post(std::string_view command, const std::string& token, std::string_view body, std::string_view more = {}) {
+    return "POST /api/v1/" + std::string{command} + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAuthorization: Bearer " + token +
+           "\r\nContent-Type: application/json\r\n" + std::string{more} + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+           std::string{body};
+  }
+  static std::string body_of(const std::string& heard) { return heard.substr(std::min(heard.find("\r\n\r\n"), heard.size() - 4) + 4); }
+  Remote remote(const std::string& token) const { return {.url = "http://" + http_->endpoint(), .token = token, .ca_file = {}}; }
+
+  Tokens tokens_;
+  std::unique_ptr<api::Api> api_;
+  std::unique_ptr<http::HttpThread> http_;
+  std::vector<std::string> refused_;
+  std::vector<Reply> kept_;
+  std::atomic<int> gone_{0};
+};
+
+TEST_F(Api, ACommandAnswersAsOnTheSocket) {
+  const std::string secret = token("a", Role::Operator);
+  with_api([&] {
+    const std::string heard = say(post("echo", secret, R"({"text":"hi"})"));
+    EXPECT_THAT(heard, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Type: application/json"), EndsWith(R"({"text":"hi"})")));
+    EXPECT_THAT(say(post("read", secret, {})), EndsWith("\r\n\r\n{}"));
+  });
+}
+
+TEST_F(Api, AConnectionTakesSeveralCalls) {
+  const std::string secret = token("a", Role::Operator);
+  std::string request = post("echo", secret, R"({"text":"1"})");
+  request.replace(request.find("Connection: close\r\n"), 19, "");
+  with_api([&] {
+    const std::string heard = say(request + request + post("echo", secret, R"({"text":"2"})"));
+    EXPECT_THAT(heard, AllOf(HasSubstr(R"({"text":"1"}HTTP/1.1 200)"), EndsWith(R"({"text":"2"})")));
+  });
+}
+
+TEST_F(Api, TheRowsOfAllPagesAreOneAnswer) {
+  const std::string secret = token("a", Role::Operator);
+  with_api([&] {
+    const json::value answer = json::parse(body_of(say(post("count", secret, R"({"rows":5000})"))));
+    const json::array& rows = answer.at("rows").as_array();
+    ASSERT_EQ(rows.size(), 5000U);
+    for (std::size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i].to_number<std::size_t>(), i);
+  });
+}
+
+TEST_F(Api, RowsAreEventsForThoseWhoAskForThem) {
+  const std::string secret = token("a", Role::Operator);
+  with_api([&] {
+    const std::string heard = say(post("count", secret, R"({"rows":2})", "Accept: text/event-stream\r\n"));
+    EXPECT_THAT(heard, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Type: text/event-stream"),
+                             EndsWith("event: row\ndata: 0\n\nevent: row\ndata: 1\n\nevent: end\ndata: {}\n\n")));
+    EXPECT_THAT(say(post("none", secret, {}, "Accept: text/event-stream\r\n")), HasSubstr("event: error\ndata: {\"code\":\"not-found\""));
+  });
+}
+
+TEST_F(Api, AnAnswerAboveTheLimitIsRefusedAndItsEventsAreNot) {
+  const std::string secret = token("a", Role::Viewer);
+  with_api([&] {
+    EXPECT_THAT(say(post("large", secret, {})), AllOf(StartsWith("HTTP/1.1 413 "), HasSubstr("text/event-stream")));
+    const std::string events = say(post("large", secret, {}, "Accept: text/event-stream\r\n"));
+    EXPECT_GT(events.size(), limits::kApiAnswerBytes);
+    EXPECT_THAT(events.substr(events.size() - 30), EndsWith("event: end\ndata: {}\n\n"));
+  });
+}
+
+TEST_F(Api, ErrorsHaveTheStatusOfTheirCode) {
+  const std::string secret = token("a", Role::Operator);
+  with_api([&] {
+    EXPECT_THAT(say(post("ecko", secret, {})), AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("not-found"), HasSubstr("echo")));
+    EXPECT_THAT(say(post("echo", secret, {})), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("'text' is missing")));
+    for (const char* const body :
+         {"[]", "{", "1", R"({"text":"x","id":2})", R"({"text":"x","command":"read"})", R"({"text":"x","text":"y"})"})
+      EXPECT_THAT(say(post("echo", secret, body)), StartsWith("HTTP/1.1 400 ")) << body;
+    std::string other = post("echo", secret, R"({"text":"x"})");
+    other.replace(other.find("application/json"), 16, "text/plain");
+    EXPECT_THAT(say(other), StartsWith("HTTP/1.1 400 "));
+    EXPECT_THAT(say("GET" + post("echo", secret, {}).substr(4)), StartsWith("HTTP/1.1 405 "));
+    EXPECT_THAT(say(post("a/b", secret, {})), StartsWith("HTTP/1.1 404 "));
+    EXPECT_THAT(say("GET" + post("connect", secret, {}).substr(4)), StartsWith("HTTP/1.1 426 "));
+  });
+}
+
+TEST_F(Api, WithoutATokenNobodyCallsAnything) {
+  const std::string secret = token("a", Role::Admin);
+  with_api([&] {
+    for (const std::string& wrong :
+         {std::string{}, secret + "x", secret.substr(1), std::string(5000, 'x'), secret + "\r\nAuthorization: Bearer " + secret}) {
+      for (const char* const path : {"read", "connect", "openapi.json", "nothing"}) {
+        const std::string heard = say(post(path, wrong, {}));
+        EXPECT_THAT(heard, AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("WWW-Authenticate: Bearer"))) << path;
+        EXPECT_THAT(heard, Not(HasSubstr(secret)));
+      }
+    }
+    std::string none = post("read", secret, {});
+    none.replace(none.find("Authorization"), 13, "X-Nothing----");
+    EXPECT_THAT(say(none), AllOf(StartsWith("HTTP/1.1 401 "), HasSubstr("a token is missing")));
+  });
+  EXPECT_THAT(refused_, Not(testing::IsEmpty()));
+}
+
+TEST_F(Api, ARoleAllowsItsCommandsAlone) {
+  const std::string viewer = token("viewer", Role::Viewer);
+  const std::string worker = token("worker", Role::Worker);
+  const std::string oper = token("operator", Role::Operator);
+  const std::string admin = token("admin", Role::Admin);
+  const auto allows = [&](const std::string& secret) {
+    std::string allowed;
+    for (const char* const command : {"read", "work", "echo", "tokens"}) {
+      const std::string heard = say(post(command, secret, command == std::string{"echo"} ? R"({"text":"x"})" : ""));
+      EXPECT_TRUE(heard.starts_with("HTTP/1.1 200 ") || heard.starts_with("HTTP/1.1 403 ")) << heard;
+      if (heard.starts_with("HTTP/1.1 200 ")) allowed += command + std::string{" "};
+    }
+    return allowed;
+  };
+  with_api([&] {
+    EXPECT_EQ(allows(viewer), "read ");
+    EXPECT_EQ(allows(worker), "work ");
+    EXPECT_EQ(allows(oper), "read work echo ");
+    EXPECT_EQ(allows(admin), "read work echo tokens ");
+    const Result<std::unique_ptr<AdminClient>> client = api::connect(remote(viewer), 100s);
+    ASSERT_TRUE(client.has_value());
+    EXPECT_EQ((*client)->call("echo", {{"text", "x"}}).error().code(), StatusCode::PermissionDenied);
+    BulkWriter writer(**client, {}, {});
+    EXPECT_TRUE(writer.begin("T").ok());
+    EXPECT_TRUE(writer.row(BulkOp::Set, "k", {}).ok());
+    EXPECT_TRUE(writer.end().ok());
+    static_cast<void>(writer.finish());
+  });
+  EXPECT_TRUE(rows.empty());
+}
+
+TEST_F(Api, AClientThatLeavesEndsItsCall) {
+  const std::string secret = token("a", Role::Viewer);
+  with_api([&] {
+    for (const char* const accept : {"", "Accept: text/event-stream\r\n"}) {
+      const int before = gone_;
+      {
+        const UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        to.sin_port = htons(http_->port());
+        to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ASSERT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+        const std::string request = post("wait", secret, {}, accept);
+        ASSERT_EQ(::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+        // Another call that is answered: the first one is under way, or will be.
+        ASSERT_THAT(say(post("read", secret, {})), StartsWith("HTTP/1.1 200 "));
+      }
+      while (gone_ == before) ASSERT_THAT(say(post("read", secret, {})), StartsWith("HTTP/1.1 200 "));
+    }
+  });
+}
+
+TEST_F(Api, TheDescriptionNamesEachCommandAndItsArguments) {
+  const std::string secret = token("a", Role::Viewer);
+  with_api([&] {
+    const std::string heard = say("GET" + post("openapi.json", secret, {}).substr(4));
+    EXPECT_THAT(heard, StartsWith("HTTP/1.1 200 "));
+    const json::value description = json::parse(body_of(heard));
+    EXPECT_EQ(description.at("info").at("version"), "1.2.3");
+    const json::value& echo = description.at("paths").at("/api/v1/echo").at("post");
+    const json::value& schema = echo.at("requestBody").at("content").at("application/json").at("schema");
+    EXPECT_EQ(schema.at("properties").at("text").at("type"), "string");
+    EXPECT_EQ(schema.at("required"), json::array{"text"});
+  });
+}
+
+using Dial = Api;
+
+TEST_F(Dial, TheClientOfTheSocketWorksOverHttp) {
+  const std::string secret = token("a", Role::Operator);
+  with_api([&] {
+    const Result<std::unique_ptr<AdminClient>> client = api::connect(remote(secret), 100s);
+    ASSERT_TRUE(client.has_value()) << client.error().to_string();
+    EXPECT_EQ((*client)->call("echo", {{"text", "hi"}}).value().at("text"), "hi");
+    EXPECT_EQ((*client)->call("count", {{"rows", 100'000}}).value().at("rows").as_array().size(), 100'000U);
+    BulkWriter writer(**client, {}, {});
+    ASSERT_TRUE(writer.begin("T").ok());
+    for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(writer.row(BulkOp::Set, "key" + std::to_string(i), {}).ok());
+    ASSERT_TRUE(writer.end().ok());
+    const Result<BulkTotals> totals = writer.finish();
+    ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+    EXPECT_EQ(totals->accepted, 20'000U);
+  });
+  EXPECT_EQ(rows["T"], 20'000U);
+}
+
+TEST_F(Dial, ARemovedTokenEndsItsConnections) {
+  const std::string secret = token("a", Role::Operator);
+  const std::string admin = token("admin", Role::Admin);
+  with_api([&] {
+    const auto client = api::connect(remote(secret), 100s);
+    ASSERT_TRUE((*client)->call("read", {}).has_value());
+    EXPECT_THAT(say(post("token-remove", admin, R"({"name":"admin"})")), HasSubstr("yourself"));
+    EXPECT_THAT(say(post("token-remove", admin, R"({"name":"a"})")), StartsWith("HTTP/1.1 200 "));
+    const auto refused = (*client)->call("read", {});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(say(post("read", secret, {})), StartsWith("HTTP/1.1 401 "));
+  });
+}
+
+TEST_F(Dial, ErrorsOfTheConnectionAreThoseOfTheFirstCall) {
+  with_api([&] {
+    const auto unknown = api::connect(remote("rondo_wrong"), 100s);
+    const auto refused = (*unknown)->call("read", {});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code(), StatusCode::PermissionDenied);
+    EXPECT_THAT(std::string{refused.error().message()}, AllOf(HasSubstr(http_->endpoint()), HasSubstr("the token is unknown")));
+  });
+  const UniqueFd bound = http::listen_at("127.0.0.1", 0).value();
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::getsockname(bound.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string url = "http://" + http::endpoint_text(address);
+  // It accepts, because the kernel does, and never answers.
+  const auto silent = api::connect({.url = url, .token = "t", .ca_file = {}, .patience = 100ms}, 100s);
+  const auto unanswered = (*silent)->call("read", {});
+  ASSERT_FALSE(unanswered.has_value());
+  EXPECT_EQ(unanswered.error().code(), StatusCode::Unavailable);
+  // TLS with a server that speaks none, which says nothing.
+  const auto mute = api::connect({.url = "https" + url.substr(4), .token = "t", .ca_file = {}, .patience = 100ms}, 100s);
+  EXPECT_EQ((*mute)->call("read", {}).error().code(), StatusCode::Unavailable);
+}
+
+TEST_F(Dial, AServerThatDoesNotAnswerIsLeft) {
+  const UniqueFd bound = http::listen_at("127.0.0.1", 0).value();
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::getsockname(bound.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const auto client = api::connect({.url = "http://" + http::endpoint_text(address), .token = "t", .ca_file = {}, .patience = 1ms}, 100s);
+  const auto left = (*client)->call("read", {});
+  ASSERT_FALSE(left.has_value());
+  EXPECT_EQ(left.error().code(), StatusCode::Unavailable);
+  EXPECT_THAT(std::string{left.error().message()}, HasSubstr(http::endpoint_text(address)));
+  EXPECT_EQ(Remote{}.patience, limits::kDialTime);
+  // Destroyed while it connects: it does not wait for the time.
+  static_cast<void>(api::connect({.url = "http://" + http::endpoint_text(address), .token = "t", .ca_file = {}, .patience = 1000s}, 1000s));
+}
+
+TEST(ReadRemote, AUrlThatIsNoneOrShowsTheTokenIsRefused) {
+  TemporaryFolder folder;
+  std::ofstream(folder.file("token")) << "rondo_abc\n";
+  for (const char* const url :
+       {"https://jobs.example.net", "https://jobs.example.net:8700/", "http://127.0.0.1:8700", "http://[::1]:1", "http://localhost:1"}) {
+    const Result<Remote> remote = read_remote(url, folder.file("token"), {});
+    EXPECT_TRUE(remote.has_value()) << url << remote.error().to_string();
+    EXPECT_EQ(remote->token, "rondo_abc");
+  }
+  for (const char* const url : {"", "jobs", "ftp://h", "http://jobs.example.net", "http://127.0.0.1.example.net", "https://h/path",
+                                "https://user@h", "https://h?x", "http://10.0.0.1:1"})
+    EXPECT_FALSE(read_remote(url, folder.file("token"), {}).has_value()) << url;
+  std::ofstream(folder.file("none")) << "a token with\tblanks\n";
+  EXPECT_FALSE(read_remote("https://h", folder.file("none"), {}).has_value());
+  EXPECT_FALSE(read_remote("https://h", folder.file("absent"), {}).has_value());
+  EXPECT_FALSE(read_remote("https://h", folder.file("token"), folder.file("absent")).has_value());
+}
+
+}  // namespace
+}  // namespace rondo::api

@@ -1,0 +1,210 @@
+#include "api/tokens.h"
+
+#include <fcntl.h>
+#include <openssl/sha.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <sstream>
+#include <utility>
+
+#include "admin/peer.h"
+#include "api/limits.h"
+#include "base/bounded_file.h"
+#include "base/json.h"
+#include "base/private_file.h"
+
+namespace rondo::api {
+
+namespace {
+
+constexpr std::size_t kSecretBytes = 32;
+constexpr std::size_t kDigits = std::size_t{2} * SHA256_DIGEST_LENGTH;
+constexpr std::size_t kNameBytes = 64;
+constexpr std::size_t kFileBytes = std::size_t{64} * 1024;
+constexpr std::string_view kPrefix = "rondo_";  // Lets a search for leaked secrets find it.
+constexpr std::string_view kHead = "# Tokens of rondod: name, role, SHA-256 of the token. Written by rondod: use `rondo token-add`.\n";
+
+std::string hexadecimal(std::string_view bytes) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += kHex[value >> 4U];
+    text += kHex[value & 0xfU];
+  }
+  return text;
+}
+
+std::string digest_of(std::string_view secret) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  ::SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
+  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+bool is_name(std::string_view name) {
+  return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  });
+}
+
+bool is_digest(std::string_view text) {
+  return text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+Status write_whole(int fd, std::string_view text, const std::string& what) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return status_from_errno(errno, what);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return status_from_errno(::fsync(fd) == 0 ? 0 : errno, what);
+}
+
+}  // namespace
+
+std::optional<Role> role_named(std::string_view name) noexcept {
+  for (const Role role : {Role::Viewer, Role::Worker, Role::Operator, Role::Admin}) {
+    if (name == to_string(role)) return role;
+  }
+  return std::nullopt;
+}
+
+std::optional<Caller> TokenTable::find(std::string_view secret) const {
+  const auto found = by_digest_.find(digest_of(secret));
+  return found == by_digest_.end() ? std::nullopt : std::optional{found->second};
+}
+
+Result<Tokens> Tokens::open(std::string path) {
+  Tokens tokens{std::move(path)};
+  if (Status read = tokens.read(); !read.ok()) return failure(std::move(read));
+  return tokens;
+}
+
+Status Tokens::read() {
+  if (std::error_code ignored; !std::filesystem::exists(std::filesystem::symlink_status(path_, ignored))) return {};
+  if (Status linked = check_no_link(path_, "the tokens"); !linked.ok()) return linked;
+  const Result<std::string> text = read_bounded_file(path_, "the tokens", kFileBytes, Pipes::Refuse);
+  if (!text) return text.error();
+  std::istringstream lines(*text);
+  std::string line;
+  for (std::size_t number = 1; std::getline(lines, line); ++number) {
+    if (line.empty() || line.starts_with('#')) continue;
+    std::istringstream words(line);
+    std::string name;
+    std::string role;
+    std::string digest;
+    std::string more;
+    words >> name >> role >> digest >> more;
+    if (!is_name(name) || !role_named(role) || !is_digest(digest) || !more.empty() || tokens_.contains(name)) {
+      return {StatusCode::InvalidArgument,
+              path_ + ":" + std::to_string(number) + ": a line must have a new name, a role and the SHA-256 of a token"};
+    }
+    put(name, *role_named(role), std::move(digest));
+  }
+  return {};
+}
+
+void Tokens::put(const std::string& name, Role role, std::string digest) {
+  tokens_[name] = {std::move(digest), {.user = ++last_user_, .process = 0, .role = role, .is_privileged = false, .token = name}};
+}
+
+/// A kill at any time leaves the old file or the new one.
+Status Tokens::write() const {
+  const std::string draft = path_ + ".new";
+  std::string text{kHead};
+  for (const auto& [name, token] : tokens_) text += name + " " + std::string{to_string(token.caller.role)} + " " + token.digest + "\n";
+  const std::string what = "cannot write '" + draft + "'";
+  const Result<UniqueFd> fd = open_private(draft, O_WRONLY | O_CREAT | O_TRUNC, what);
+  if (!fd) return fd.error();
+  if (Status written = write_whole(fd->get(), text, what); !written.ok()) return written;
+  if (std::rename(draft.c_str(), path_.c_str()) != 0) return status_from_errno(errno, "cannot write '" + path_ + "'");
+  const std::filesystem::path folder = std::filesystem::path{path_}.parent_path();
+  const UniqueFd opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return status_from_errno(opened && ::fsync(opened.get()) == 0 ? 0 : errno, "cannot write '" + path_ + "'");
+}
+
+Result<std::string> Tokens::add(const std::string& name, Role role) {
+  if (!is_name(name)) return failure(StatusCode::InvalidArgument, "the name must have 1 to 64 letters, digits and characters of ._-");
+  if (tokens_.contains(name)) return failure(StatusCode::AlreadyExists, "there is a token '" + name + "'");
+  if (tokens_.size() >= limits::kApiTokens)
+    return failure(StatusCode::ResourceExhausted, "there are " + std::to_string(limits::kApiTokens) + " tokens, and no more are possible");
+  std::array<char, kSecretBytes> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return failure(status_from_errno(errno, "the system gave no random bytes"));
+  std::string secret = std::string{kPrefix} + hexadecimal({bytes.data(), bytes.size()});
+  put(name, role, digest_of(secret));
+  if (Status written = write(); !written.ok()) {
+    tokens_.erase(name);
+    return failure(std::move(written));
+  }
+  return secret;
+}
+
+Status Tokens::remove(const std::string& name) {
+  const auto found = tokens_.find(name);
+  if (found == tokens_.end()) return {StatusCode::NotFound, "there is no token '" + name + "'"};
+  Token token = std::move(found->second);
+  tokens_.erase(found);
+  Status written = write();
+  if (!written.ok()) tokens_[name] = std::move(token);
+  return written;
+}
+
+std::shared_ptr<const TokenTable> Tokens::table() const {
+  auto table = std::make_shared<TokenTable>();
+  for (const auto& [name, token] : tokens_) table->by_digest_[token.digest] = token.caller;
+  return table;
+}
+
+Status add_token_commands(CommandRegistry& registry, Tokens& tokens, std::function<void()> changed,
+                          std::function<void(const std::string& name)> removed) {
+  Status added =
+      registry.add({.name = "tokens", .help = "List the tokens of the API", .effect = CommandEffect::Administers, .is_reported = false},
+                   [&tokens](const Arguments&, Reply reply) {
+                     reply.expect_rows();
+                     for (const auto& [name, token] : tokens.all())
+                       reply.row(json::object{{"name", name}, {"role", to_string(token.caller.role)}});
+                     reply.finish();
+                   });
+  if (!added.ok()) return added;
+  added = registry.add({.name = "token-add",
+                        .help = "Make a token of the API, and show it once",
+                        .arguments = {{"name", ArgumentKind::Text, true, "Name, for logs and to remove it"},
+                                      {"role", ArgumentKind::Text, true, "viewer, worker, operator or admin"}},
+                        .effect = CommandEffect::Administers},
+                       [&tokens, changed](const Arguments& arguments, const Reply& reply) {
+                         Reply answer = reply;
+                         const std::optional<Role> role = role_named(arguments.text("role"));
+                         if (!role) return answer.fail({StatusCode::InvalidArgument, "the role must be viewer, worker, operator or admin"});
+                         const Result<std::string> secret = tokens.add(arguments.text("name"), *role);
+                         if (!secret) return answer.fail(secret.error());
+                         changed();
+                         answer.finish(json::object{{"token", *secret}});
+                       });
+  if (!added.ok()) return added;
+  return registry.add(
+      {.name = "token-remove",
+       .help = "Remove a token of the API, and close its connections",
+       .arguments = {{"name", ArgumentKind::Text, true, "Name of the token"}},
+       .effect = CommandEffect::Administers},
+      [&tokens, changed = std::move(changed), removed = std::move(removed)](const Arguments& arguments, const Reply& reply) {
+        Reply answer = reply;
+        const std::string name = arguments.text("name");
+        // Its connections are closed, and this command has a turn of one of them.
+        if (answer.caller().token == name)
+          return answer.fail({StatusCode::FailedPrecondition, "you use this token yourself: remove it with another one"});
+        if (const Status gone = tokens.remove(name); !gone.ok()) return answer.fail(gone);
+        changed();
+        removed(name);
+        answer.finish();
+      });
+}
+
+}  // namespace rondo::api

@@ -1,0 +1,68 @@
+// Tokens: who may call the daemon over HTTP. A token is a secret text of 256 random bits, shown once. Its file keeps the SHA-256 alone, so
+// a copy of the file lets nobody in; no salt is needed, because nobody can try so many secrets.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rondo/admin/caller.h"
+#include "rondo/admin/command.h"
+#include "rondo/base/result.h"
+
+namespace rondo::api {
+
+/// The tokens at one time, for lookups on another thread. Immutable.
+class TokenTable {
+ public:
+  /// The caller with this secret; empty if there is none. The time depends on the length of 'secret', and on no digest: the comparison of
+  /// digests tells an attacker nothing about a secret.
+  std::optional<Caller> find(std::string_view secret) const;
+
+ private:
+  friend class Tokens;
+  std::map<std::string, Caller> by_digest_;
+};
+
+/// The tokens and their file. One thread.
+class Tokens {
+ public:
+  /// Reads the file at 'path'; an absent one has no token. InvalidArgument names the line that is none; also the errors of reading.
+  static Result<Tokens> open(std::string path);
+
+  /// Makes a token and returns its secret. It is in the file when this returns. InvalidArgument for a name that is none (1 to 64 letters,
+  /// digits and ._-), AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing; then there is no token.
+  Result<std::string> add(const std::string& name, Role role);
+  /// NotFound, or the error of writing; then the token stays.
+  Status remove(const std::string& name);
+
+  struct Token {
+    std::string digest;  // SHA-256 in hexadecimal digits.
+    Caller caller;
+  };
+  const std::map<std::string, Token>& all() const noexcept { return tokens_; }
+  std::shared_ptr<const TokenTable> table() const;
+
+ private:
+  explicit Tokens(std::string path) : path_(std::move(path)) {}
+  Status read();
+  Status write() const;
+  void put(const std::string& name, Role role, std::string digest);
+
+  std::string path_;
+  std::map<std::string, Token> tokens_;
+  std::uint32_t last_user_ = kTokenUsers;
+};
+
+/// The role of this name (to_string in admin/peer.h); empty if there is none.
+std::optional<Role> role_named(std::string_view name) noexcept;
+
+/// `tokens`, `token-add` and `token-remove`. 'changed' is called after each change, 'removed' with the name of a removed token. All must
+/// outlive the registry's last call.
+Status add_token_commands(CommandRegistry& registry, Tokens& tokens, std::function<void()> changed,
+                          std::function<void(const std::string& name)> removed);
+
+}  // namespace rondo::api

@@ -1,0 +1,128 @@
+// Tokens and their file, with real files.
+#include "api/tokens.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "api/limits.h"
+#include "base/testing/temporary_folder.h"
+
+namespace rondo::api {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class ApiTokens : public testing::Test {
+ protected:
+  std::string path() const { return folder_.file("tokens"); }
+  Tokens open() {
+    Result<Tokens> tokens = Tokens::open(path());
+    EXPECT_TRUE(tokens.has_value()) << tokens.error().to_string();
+    return *std::move(tokens);
+  }
+  std::string content() const {
+    std::ostringstream text;
+    text << std::ifstream(path()).rdbuf();
+    return text.str();
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ApiTokens, ATokenIsKnownAlsoAfterARestartAndItsSecretIsNotInTheFile) {
+  std::string secret;
+  {
+    Tokens tokens = open();
+    const Result<std::string> made = tokens.add("ci", Role::Operator);
+    ASSERT_TRUE(made.has_value());
+    secret = *made;
+  }
+  const Tokens tokens = open();
+  const std::optional<Caller> caller = tokens.table()->find(secret);
+  ASSERT_TRUE(caller.has_value());
+  EXPECT_EQ(caller->token, "ci");
+  EXPECT_EQ(caller->role, Role::Operator);
+  EXPECT_FALSE(caller->is_privileged);
+  EXPECT_GT(caller->user, kTokenUsers);
+  EXPECT_FALSE(tokens.table()->find(secret + "0"));
+  EXPECT_FALSE(tokens.table()->find(secret.substr(0, secret.size() - 1)));
+  EXPECT_FALSE(tokens.table()->find(""));
+  EXPECT_THAT(content(), AllOf(HasSubstr("ci operator "), Not(HasSubstr(secret.substr(6)))));
+  struct stat status {};
+  ASSERT_EQ(::stat(path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(ApiTokens, TheDigestIsNoToken) {
+  Tokens tokens = open();
+  ASSERT_TRUE(tokens.add("ci", Role::Admin).has_value());
+  EXPECT_FALSE(tokens.table()->find(tokens.all().at("ci").digest));
+}
+
+TEST_F(ApiTokens, ARemovedTokenIsUnknown) {
+  Tokens tokens = open();
+  const std::string secret = tokens.add("a", Role::Viewer).value();
+  ASSERT_TRUE(tokens.add("b", Role::Viewer).has_value());
+  EXPECT_TRUE(tokens.remove("a").ok());
+  EXPECT_FALSE(tokens.table()->find(secret));
+  EXPECT_EQ(tokens.remove("a").code(), StatusCode::NotFound);
+  EXPECT_EQ(open().all().size(), 1U);
+}
+
+TEST_F(ApiTokens, EachTokenIsAnotherUser) {
+  Tokens tokens = open();
+  const std::string a = tokens.add("a", Role::Viewer).value();
+  const std::string b = tokens.add("b", Role::Viewer).value();
+  EXPECT_NE(tokens.table()->find(a)->user, tokens.table()->find(b)->user);
+}
+
+TEST_F(ApiTokens, ANameThatIsNoneOrTakenIsRefused) {
+  Tokens tokens = open();
+  for (const char* const name : {"", "a b", "a\nb admin", "../x"})
+    EXPECT_EQ(tokens.add(name, Role::Viewer).error().code(), StatusCode::InvalidArgument) << name;
+  ASSERT_TRUE(tokens.add("a", Role::Viewer).has_value());
+  EXPECT_EQ(tokens.add("a", Role::Admin).error().code(), StatusCode::AlreadyExists);
+}
+
+TEST_F(ApiTokens, NoMoreThanTheLimitAreMade) {
+  std::ofstream file(path());
+  for (std::size_t i = 0; i < limits::kApiTokens - 1; ++i) file << "t" << i << " viewer " << std::string(64, 'a') << "\n";
+  file.close();
+  Tokens tokens = open();
+  EXPECT_TRUE(tokens.add("last", Role::Viewer).has_value());
+  EXPECT_EQ(tokens.add("more", Role::Viewer).error().code(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(open().all().size(), limits::kApiTokens);
+}
+
+TEST_F(ApiTokens, ALineThatIsNoneIsAnErrorThatNamesIt) {
+  for (const char* const line : {"a",
+                                 "a root "
+                                 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                                 "a viewer 0123", "a b c d"}) {
+    std::ofstream(path()) << "# a comment\n" << line << "\n";
+    const Result<Tokens> tokens = Tokens::open(path());
+    ASSERT_FALSE(tokens.has_value()) << line;
+    EXPECT_THAT(std::string{tokens.error().message()}, HasSubstr(path() + ":2:"));
+  }
+}
+
+TEST_F(ApiTokens, WithoutItsFolderNoTokenIsMade) {
+  Result<Tokens> tokens = Tokens::open(folder_.file("none/tokens"));
+  ASSERT_TRUE(tokens.has_value());
+  EXPECT_FALSE(tokens->add("a", Role::Viewer).has_value());
+  EXPECT_TRUE(tokens->all().empty());
+}
+
+TEST_F(ApiTokens, ASymbolicLinkIsRefused) {
+  std::filesystem::create_symlink("/etc/passwd", path());
+  EXPECT_FALSE(Tokens::open(path()).has_value());
+}
+
+}  // namespace
+}  // namespace rondo::api
