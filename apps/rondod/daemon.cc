@@ -18,6 +18,7 @@ Daemon::Daemon(const Config& config, Log& log, const RecentLog& kept) : config_(
 
 Daemon::~Daemon() {
   // Destroy each part before the parts that it uses.
+  if (front_ != nullptr) front_->stop();
   service_.reset();
   standby_timer_.reset();
   health_timer_.reset();
@@ -33,8 +34,8 @@ Daemon::~Daemon() {
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const RecentLog& kept) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log, kept)};
-  for (const auto step :
-       {&Daemon::check_socket, &Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_jobs, &Daemon::open_admin, &Daemon::start_work}) {
+  for (const auto step : {&Daemon::check_socket, &Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_front, &Daemon::open_jobs,
+                          &Daemon::open_admin, &Daemon::start_work}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
   }
   return daemon;
@@ -186,10 +187,19 @@ Status Daemon::open_neighbors() {
   return neighbors ? Status{} : neighbors.error();
 }
 
+/// A standby does not listen: the process that it stands by for may have the same address.
+Status Daemon::open_front() {
+  if (!plane_holder_.empty()) return {};
+  auto front = daemon::open_front(config_, *runtime_, log_);
+  if (!front) return front.error();
+  front_ = std::move(*front);
+  return {};
+}
+
 /// A standby runs no jobs: the process that it stands by for may use the database.
 Status Daemon::open_jobs() {
   if (!config_.jobs.enabled || !plane_holder_.empty()) return {};
-  auto jobs = daemon::open_jobs(config_, *runtime_, registry_, log_);
+  auto jobs = daemon::open_jobs(config_, *runtime_, registry_, log_, front_.get());
   if (!jobs) return jobs.error().with_context("opening the jobs");
   jobs_ = std::move(*jobs);
   return {};
@@ -335,6 +345,8 @@ Status Daemon::start_agent() {
 
 Status Daemon::start_work() {
   if (Status started = agent_ == nullptr ? Status{} : start_agent(); !started.ok()) return started;
+  if (Status started = front_ == nullptr ? Status{} : front_->start(commands::context_of(service_->commands())); !started.ok())
+    return started;
   if (jobs_ != nullptr) jobs_->start();
   hold_after_damage();
   if (Status fed = open_fpm(); !fed.ok()) return fed.with_context("the FPM server");
@@ -397,11 +409,13 @@ Status Daemon::add_commands() {
   }
   if (jobs_ == nullptr) add_absent_job_commands(own);
   if (config_.executors.groups.empty()) add_absent_executor_commands(own);
+  if (!config_.http.api || !plane_holder_.empty()) add_absent_api_commands(own);
   return own.status();
 }
 
 Status Daemon::open_admin() {
   if (Status added = add_commands(); !added.ok()) return added;
+  if (Status added = front_ == nullptr ? Status{} : front_->add_commands(registry_); !added.ok()) return added;
   auto options = service_options();
   if (!options) return options.error();
   auto service = Service::open(*runtime_, registry_, std::move(*options));

@@ -19,6 +19,7 @@
 #include "rondod/commands/commands.h"
 #include "rondod/configuration/config.h"
 #include "rondod/fpm/fpm_feed.h"
+#include "rondod/http/front.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/logs/event_log.h"
 #include "rondod/logs/write_log.h"
@@ -63,6 +64,7 @@ class Daemon {
   void open_resources();
   Status open_managers();
   Status open_neighbors();
+  Status open_front();
   Status open_jobs();
   StoreHooks store_hooks();
   Status declare_tables();
@@ -119,6 +121,7 @@ class Daemon {
   std::unique_ptr<managers::Managers> managers_;        // Null unless they are enabled.
   std::unique_ptr<StateDb> state_db_;                   // Null unless [managers] state_db names it.
   std::unique_ptr<NeighborFeed> neighbors_;             // Null unless [dataplane] learn_neighbors is set.
+  std::unique_ptr<Front> front_;                        // Null unless [http] is enabled.
   std::unique_ptr<JobService> jobs_;                    // Null if this rondod runs no jobs.
   std::unique_ptr<FpmFeed> fpm_;                        // Null unless it is enabled.
   CommandRegistry registry_;

@@ -197,6 +197,11 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
 
 void read_worker(Section& s, WorkerConfig& config) {
   s.text("socket", config.socket);
+  s.text("url", config.url);
+  s.text("token_file", config.token_file);
+  s.text("ca_file", config.ca_file);
+  if (!config.url.empty() && !config.socket.empty()) s.complain("'url' and 'socket' exclude each other");
+  if (config.url.empty() != config.token_file.empty()) s.complain("'url' and 'token_file' need each other");
   s.text("name", config.name);
   s.text("state", config.state);
   s.number("places", 1, 256, config.places);

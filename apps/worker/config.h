@@ -47,7 +47,10 @@ struct CommandRule {
 struct WorkerConfig {
   std::string file;    // Its name, for errors.
   std::string socket;  // Empty: the default of `rondo`.
-  std::string name;    // Empty: the name of the host.
+  std::string url;     // In place of 'socket': a server on another host.
+  std::string token_file;
+  std::string ca_file;
+  std::string name;  // Empty: the name of the host.
   std::string state = "/var/lib/rondo-worker";
   std::uint64_t places = 16;
   std::size_t logs_bytes = std::size_t{256} * 1024 * 1024;

@@ -22,9 +22,9 @@ constexpr Duration kShortPause = 1s;
 }  // namespace
 
 Status Link::connect() {
-  Result<std::unique_ptr<AdminClient>> orders = AdminClient::connect(socket_);
+  Result<std::unique_ptr<AdminClient>> orders = connect_to_server_();
   if (!orders) return orders.error();
-  Result<std::unique_ptr<AdminClient>> reports = AdminClient::connect(socket_);
+  Result<std::unique_ptr<AdminClient>> reports = connect_to_server_();
   if (!reports) return reports.error();
   orders_ = std::move(*orders);
   reports_ = std::move(*reports);

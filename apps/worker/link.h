@@ -1,5 +1,5 @@
 // Link: the worker's connection to a server: one for orders, one for reports (docs/guide/run-commands.md). It connects again with growing
-// pauses. Never blocks longer than a connect to a Unix socket. Nothing that a server sends is trusted here: a malformed answer ends the
+// pauses. Never blocks longer than Connect does. Nothing that a server sends is trusted here: a malformed answer ends the
 // connection.
 #pragma once
 
@@ -19,6 +19,9 @@
 
 namespace rondo::worker {
 
+/// Connects to the server, without waiting for a network. Errors of a network are those of the first call.
+using Connect = std::function<Result<std::unique_ptr<AdminClient>>()>;
+
 struct LinkEvents {
   std::function<boost::json::object()> hello;                                          // The arguments of worker-orders.
   std::function<void(std::string_view kind, const boost::json::object& order)> order;  // start, stop, log or check.
@@ -29,7 +32,7 @@ struct LinkEvents {
 
 class Link {
  public:
-  Link(std::string socket, LinkEvents events) : socket_(std::move(socket)), events_(std::move(events)) {}
+  Link(Connect connect, LinkEvents events) : connect_to_server_(std::move(connect)), events_(std::move(events)) {}
 
   /// Connects if it is time to.
   void tick(Instant now);
@@ -54,7 +57,7 @@ class Link {
   void leave(const Status& why, Instant now);
   Status connect();
   void take(const boost::json::value& row);
-  std::string socket_;
+  const Connect connect_to_server_;
   LinkEvents events_;
   std::unique_ptr<AdminClient> orders_;
   std::unique_ptr<AdminClient> reports_;

@@ -537,11 +537,12 @@ TEST(WorkerEvents, AReportIsBoundedAndTheRestFollows) {
 
 TEST(Link, PausesGrowToTheirLimit) {
   std::vector<Duration> pauses;
-  Link link("/nowhere/socket", {.hello = [] { return json::object{}; },
-                                .order = [](std::string_view, const json::object&) {},
-                                .up = [] {},
-                                .down = [&pauses](const Status&, Duration pause) { pauses.push_back(pause); },
-                                .report_taken = [](const json::object&) {}});
+  Link link([] { return AdminClient::connect("/nowhere/socket"); },
+            {.hello = [] { return json::object{}; },
+             .order = [](std::string_view, const json::object&) {},
+             .up = [] {},
+             .down = [&pauses](const Status&, Duration pause) { pauses.push_back(pause); },
+             .report_taken = [](const json::object&) {}});
   Instant now = SystemClock{}.now();
   for (int i = 0; i < 12; ++i) {
     link.tick(now);

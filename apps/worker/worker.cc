@@ -58,38 +58,39 @@ std::string_view link_text(const Status& why) {
 
 }  // namespace
 
-Worker::Worker(WorkerConfig config, const std::string& socket, RunRecords records, RunLogs logs, Log& log)
+Worker::Worker(WorkerConfig config, Connect connect, RunRecords records, RunLogs logs, Log& log)
     : config_(std::move(config)),
       name_(config_.name.empty() ? host_name() : config_.name),
       records_(std::move(records)),
       logs_(std::move(logs)),
       log_(log),
       boot_(boot_id()),
-      link_(socket, {.hello = [this] { return hello(); },
-                     .order = [this](std::string_view kind, const json::object& order) { take_order(kind, order); },
-                     .up =
-                         [this] {
-                           log_.info("connected", {{"worker", name_}});
-                           link_trouble_ = {};
-                           // The server confirms an empty offer in a report, and not the one in the hello.
-                           if (is_ending_) has_new_offers_ = true;
-                         },
-                     .down =
-                         [this](const Status& why, Duration) {
-                           reported_ = {};
-                           has_left_ = false;
-                           questions_.clear();
-                           checked_.clear();
-                           malformed_.clear();
-                           unstored_.clear();
-                           // A server that was started again does not know when the commands began.
-                           for (auto& [run, running] : running_) running.is_start_reported = false;
-                           has_new_trouble_ = !trouble_.empty();
-                           if (std::exchange(link_trouble_, why).code() != why.code()) log_.warn(link_text(why), {{"why", why}});
-                         },
-                     .report_taken = [this](const json::object& answer) { report_taken(answer); }}) {}
+      link_(std::move(connect), {.hello = [this] { return hello(); },
+                                 .order = [this](std::string_view kind, const json::object& order) { take_order(kind, order); },
+                                 .up =
+                                     [this] {
+                                       log_.info("connected", {{"worker", name_}});
+                                       link_trouble_ = {};
+                                       // The server confirms an empty offer in a report, and not the one in the hello.
+                                       if (is_ending_) has_new_offers_ = true;
+                                     },
+                                 .down =
+                                     [this](const Status& why, Duration) {
+                                       reported_ = {};
+                                       has_left_ = false;
+                                       questions_.clear();
+                                       checked_.clear();
+                                       malformed_.clear();
+                                       unstored_.clear();
+                                       // A server that was started again does not know when the commands began.
+                                       for (auto& [run, running] : running_) running.is_start_reported = false;
+                                       has_new_trouble_ = !trouble_.empty();
+                                       if (std::exchange(link_trouble_, why).code() != why.code())
+                                         log_.warn(link_text(why), {{"why", why}});
+                                     },
+                                 .report_taken = [this](const json::object& answer) { report_taken(answer); }}) {}
 
-Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::string& socket, Log& log) {
+Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, Connect connect, Log& log) {
   const std::string state_key = config.file + ": [worker] state";
   Result<RunRecords> records = RunRecords::open(config.state, kLockPatience, [&](const Status& why) {
     log.warn("waiting for the lock of the state", {{"ms", kLockPatience / 1ms}, {"why", why}});
@@ -102,7 +103,7 @@ Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, const std::str
   std::vector<RunRecord> left = records->read_all([&log](const Status& why, const std::string& renamed) {
     log.warn("a file among the records of runs is left out", {{"why", why}, {"renamed", renamed}});
   });
-  std::unique_ptr<Worker> worker{new Worker(std::move(config), socket, *std::move(records), *std::move(logs), log)};
+  std::unique_ptr<Worker> worker{new Worker(std::move(config), std::move(connect), *std::move(records), *std::move(logs), log)};
   worker->allowed_ = *std::move(allowed);
   worker->take_over(std::move(left));
   return worker;
@@ -128,7 +129,10 @@ Result<Worker::AllowedCommands> Worker::allow(const WorkerConfig& config) {
 Status Worker::reconfigure(WorkerConfig config) {
   Result<AllowedCommands> allowed = allow(config);
   if (!allowed) return allowed.error();
-  const std::array<std::pair<const char*, bool>, 5> fixed{{{"socket", config.socket != config_.socket},
+  const std::array<std::pair<const char*, bool>, 8> fixed{{{"socket", config.socket != config_.socket},
+                                                           {"url", config.url != config_.url},
+                                                           {"token_file", config.token_file != config_.token_file},
+                                                           {"ca_file", config.ca_file != config_.ca_file},
                                                            {"name", config.name != config_.name},
                                                            {"state", config.state != config_.state},
                                                            {"logs", config.logs != config_.logs},

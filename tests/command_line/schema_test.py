@@ -23,7 +23,7 @@ except ImportError:
     sys.exit(77)
 
 # Commands that a daemon cannot answer, or whose output is no JSON.
-ELSEWHERE = {"completion": "prints a script", "worker": "prints no answer: tests/worker", "workers": "nobody runs jobs here: job_test.py", "executors": "there are none here: job_test.py", "executor-drain": "there are none here: job_test.py", "confirm": "nothing is held here: tests/system/safety_linux_test.cc"}
+ELSEWHERE = {"completion": "prints a script", "worker": "prints no answer: tests/worker", "workers": "nobody runs jobs here: job_test.py", "executors": "there are none here: job_test.py", "executor-drain": "there are none here: job_test.py", "tokens": "there is no API here: api_test.py", "token-add": "the same", "token-remove": "the same", "confirm": "nothing is held here: tests/system/safety_linux_test.cc"}
 GROUPS = ("cron", "feed", "job", "journal")  # Words before a command.
 PASSWORD = "correct-horse"
 

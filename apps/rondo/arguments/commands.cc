@@ -443,6 +443,21 @@ std::vector<Command> program_commands() {
        .options = {{.name = "--resume", .value = {}, .help = "Give it runs again"}},
        .answered_by = Daemon,
        .examples = {{"rondo executor-drain billing http://10.0.0.5:9999", "Before a deployment:"}}},
+      {.name = "tokens", .help = "List the tokens of the API over HTTP", .answered_by = Daemon},
+      {.name = "token-add",
+       .help = "Make a token of the API over HTTP, and print it once",
+       .details =
+           "The daemon keeps its SHA-256 alone. A viewer reads, a worker takes runs, an operator also writes, an admin makes tokens.",
+       .arguments =
+           {{.name = "NAME", .help = "Name of the token"},
+            {.name = "ROLE", .help = "What it allows", .word = Word::Choice, .choices = {"viewer", "worker", "operator", "admin"}}},
+       .answered_by = Daemon,
+       .examples = {{"rondo token-add build-7 worker > token", "A token for a worker on another host:"}}},
+      {.name = "token-remove",
+       .help = "Remove a token of the API over HTTP, and close its connections",
+       .arguments = {{.name = "NAME", .help = "Name of the token"}},
+       .answered_by = Daemon,
+       .examples = {{"rondo token-remove build-7", "When that host is gone:"}}},
       {.name = "worker",
        .help = "Run commands for the jobs of a daemon, from a list of allowed ones",
        .details =
@@ -473,6 +488,12 @@ std::vector<Command> program_commands() {
 std::vector<Option> global_options() {
   return {
       {.name = "--socket", .value = "PATH", .help = "The daemon's admin socket", .word = Word::File},
+      {.name = "--url", .value = "URL", .help = "A daemon on another host: https://HOST:PORT, in place of --socket"},
+      {.name = "--token-file", .value = "FILE", .help = "The token for --url, in the first line", .word = Word::File},
+      {.name = "--ca-file",
+       .value = "FILE",
+       .help = "Who may sign the daemon's certificate; default: those of the system",
+       .word = Word::File},
       {.name = "--json", .value = {}, .help = "Print the result as JSON"},
       {.name = "--timeout",
        .value = "SECONDS",
@@ -504,7 +525,8 @@ manual::Program described() {
       .name = "rondo",
       .summary = "command line of rondod, the Rondo daemon",
       .description =
-          "rondo talks to a running rondod over its admin socket, or, with --store, to a Redis or to the file of a stopped daemon.\n"
+          "rondo talks to a running rondod over its admin socket or HTTP, or, with --store, to a Redis or to the file of a stopped "
+          "daemon.\n"
           "Data goes to standard output, everything else to standard error. Options may stand before or after the command. A key\n"
           "that begins with a dash goes after --.\n\n"
           "In tables, keys, names and values \\xHH stands for one byte, both typed and shown.\n\n"

@@ -374,6 +374,7 @@ struct Parser {
     std::string name = names.front();
     for (std::size_t i = 1; i < names.size(); ++i) name += " " + names[i];
     take_globals();
+    check_remote();
     check_store();
     check_answerer(name, command);
     if (options.store.given() && !options.timeout) options.patience = 5s;
@@ -389,6 +390,7 @@ struct Parser {
   void take_globals() {
     StoreChoice& store = options.store;
     options.socket = words.text("--socket");
+    options.remote = {words.text("--url"), words.text("--token-file"), words.text("--ca-file")};
     options.json = words.has("--json");
     if (words.has("--timeout")) options.timeout = options.patience = seconds_of(words.real("--timeout", 0));
     store.where = words.text("--store");
@@ -397,6 +399,15 @@ struct Parser {
     store.container = words.text("--container");
     if (words.has("--separator")) store.separator = words.text("--separator").front();
     store.kind = words.text("--kind");
+  }
+
+  void check_remote() const {
+    const RemoteChoice& remote = options.remote;
+    if (!remote.given() && !(remote.token_file.empty() && remote.ca_file.empty()))
+      throw CLI::ValidationError("--token-file, --ca-file", "need --url");
+    if (remote.given() && (options.store.given() || !options.socket.empty()))
+      throw CLI::ValidationError("--url", "excludes --socket and --store");
+    if (remote.given() && remote.token_file.empty()) throw CLI::ValidationError("--url", "needs --token-file");
   }
 
   /// Checks the store's address whatever backends the command has: a malformed address is the first error.

@@ -117,6 +117,14 @@ struct StoreChoice {
   bool given() const noexcept { return !where.empty(); }
 };
 
+/// The API of a daemon (docs/guide/http-api.md), as a user names it.
+struct RemoteChoice {
+  std::string url = {};  // Empty: none.
+  std::string token_file = {};
+  std::string ca_file = {};
+  bool given() const noexcept { return !url.empty(); }
+};
+
 struct ReadJournal {
   enum class Verb : unsigned char { Tail, Grep, Explain, Export, Audit, Check };
   Verb verb = Verb::Tail;
@@ -166,6 +174,7 @@ struct ReplayRun {
 
 struct Options {
   std::string socket;  // Empty: the default (backends/socket_path.h).
+  RemoteChoice remote;
   StoreChoice store;
   bool json = false;
   Duration patience = 30s;

@@ -40,7 +40,8 @@ Backend::OnRow wanted_keys(const boost::json::object& arguments, Backend::OnRow 
 /// sockets, if none does.
 Result<std::unique_ptr<Backend>> open_backend(const Options& options);
 
-/// Opens the daemon at the first socket that answers; 'options' must name no store. Unavailable as above.
+/// Opens the daemon at the first socket that answers, or at the URL that the options name; 'options' must name no store. Unavailable as
+/// above; errors of a URL's server are those of the first call.
 Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options);
 
 }  // namespace rondo::cli

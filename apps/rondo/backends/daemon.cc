@@ -13,6 +13,7 @@
 #include "admin/key_pattern.h"
 #include "backends/backend.h"
 #include "backends/registry.h"
+#include "backends/remote.h"
 #include "backends/socket_path.h"
 #include "commands/load.h"
 #include "rondo/admin/limits.h"
@@ -178,6 +179,10 @@ Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
 }
 
 Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options) {
+  if (options.remote.given()) {
+    const Result<Connect> connect = open_remote(options.remote);
+    return connect ? (*connect)(options.patience) : failure(connect.error());
+  }
   std::string tried;
   for (const std::string& path : socket_candidates(options.socket)) {
     Result<std::unique_ptr<AdminClient>> client = AdminClient::connect(path, options.patience);

@@ -114,6 +114,11 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
   if (command == "workers" && rows != nullptr && rows->is_array()) *rows = worker_lines(std::move(rows->get_array()));
+  const json::value* const secret = command == "token-add" ? result->if_contains("token") : nullptr;
+  if (secret != nullptr && secret->is_string()) {  // Alone, for a file.
+    print(std::string{secret->get_string()} + "\n");
+    return finish_output();
+  }
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
   if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
   print(text);

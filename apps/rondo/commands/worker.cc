@@ -6,6 +6,7 @@
 #include <csignal>
 #include <string>
 
+#include "backends/remote.h"
 #include "backends/socket_path.h"
 #include "base/counted.h"
 #include "base/log.h"
@@ -40,6 +41,19 @@ Result<UniqueFd> open_signals() {
   return fd;
 }
 
+/// The options of the command line go before those of the file.
+Result<worker::Connect> connect_of(const Options& options, const worker::WorkerConfig& config) {
+  const bool is_given = options.remote.given() || !options.socket.empty();
+  const RemoteChoice remote = is_given ? options.remote : RemoteChoice{config.url, config.token_file, config.ca_file};
+  if (!remote.given()) {
+    const std::string socket = socket_candidates(is_given ? options.socket : config.socket).front();
+    return worker::Connect{[socket] { return AdminClient::connect(socket); }};
+  }
+  const Result<Connect> connect = open_remote(remote);
+  if (!connect) return failure(connect.error().with_context(config.file));
+  return worker::Connect{[connect = *connect] { return connect(Duration{30s}); }};
+}
+
 }  // namespace
 
 int worker(const Options& options, const WorkerCall& call) {
@@ -54,14 +68,15 @@ int worker(const Options& options, const WorkerCall& call) {
     print(call.config + ": " + counted(config->commands.size(), "command") + "\n");
     return finish_output();
   }
-  const std::string socket = socket_candidates(options.socket.empty() ? config->socket : options.socket).front();
+  Result<worker::Connect> connect = connect_of(options, *config);
+  if (!connect) return report(options, connect.error(), kExitConfig);
   const SystemClock clock;
   Log log(clock);
   const auto warn = [&log](const worker::WorkerConfig& of) {
     for (const std::string& command : worker::unready_commands(of)) log.warn("a command cannot begin", {{"why", command}});
   };
   warn(*config);
-  Result<std::unique_ptr<worker::Worker>> worker = worker::Worker::open(*std::move(config), socket, log);
+  Result<std::unique_ptr<worker::Worker>> worker = worker::Worker::open(*std::move(config), *std::move(connect), log);
   if (!worker) return report(options, worker.error());
   (*worker)->run(signals->get(), [&] {
     Result<worker::WorkerConfig> again = worker::read_worker_config(call.config, Pipes::Refuse);  // The writer of a pipe may have gone.

@@ -73,4 +73,24 @@ void add_absent_executor_commands(DaemonAdder& commands) {
                refuse);
 }
 
+void add_absent_api_commands(DaemonAdder& commands) {
+  const auto refuse = [](CommandContext&, Reply reply) {
+    reply.fail(Status{StatusCode::Unimplemented,
+                      "this rondod has no API over HTTP: set enabled and api in the section [http] of its configuration"});
+  };
+  const auto text = [](std::string name) {
+    return commands::optional(std::move(name), ArgumentKind::Text, "The same as in a rondod with an API");
+  };
+  const auto add = [&](std::string_view name, std::vector<ArgumentSpec> arguments) {
+    commands.add({.name = std::string{name},
+                  .help = "Not available: this rondod has no API over HTTP",
+                  .arguments = std::move(arguments),
+                  .effect = CommandEffect::Reads},
+                 refuse);
+  };
+  add("tokens", {});
+  add("token-add", {text("name"), text("role")});
+  add("token-remove", {text("name")});
+}
+
 }  // namespace rondo::daemon

@@ -67,10 +67,11 @@ Status add_restart_command(DaemonAdder& adder);
 void add_safety_command(DaemonAdder& commands);     // confirm.
 void add_resources_command(DaemonAdder& commands);  // resources.
 void add_audit_commands(DaemonAdder& commands);     // diff, verify, resync.
-/// Commands that say why they are absent: without a data plane those about it, without jobs those about them.
+/// Commands that say why they are absent: without a data plane those about it, and so on.
 void add_absent_switch_commands(DaemonAdder& commands);
 void add_absent_job_commands(DaemonAdder& commands);
 void add_absent_executor_commands(DaemonAdder& commands);
+void add_absent_api_commands(DaemonAdder& commands);
 
 /// Adds the switch's members to the answers of `stats`, `top` and `health`.
 void add_stats(const CommandContext& context, boost::json::object& stats);

@@ -122,14 +122,18 @@ Section jobs() {
 
 Section http() {
   return {.name = "http",
-          .help = "The HTTP server, where executors of jobs report.",
-          .settings = {{"enabled", "true or false", "false", "true: rondod listens."},
-                       {"address", "text", "\"127.0.0.1\"", "IPv4 or IPv6 address to listen at."},
-                       {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."},
-                       {"certificate", "text", "\"\"",
-                        "PEM file with the certificate of the server, and those of its issuers after it. With it and 'key', rondod speaks "
-                        "HTTPS alone."},
-                       {"key", "text", "\"\"", "PEM file with the key of the certificate, which only its owner and group may read."}}};
+          .help = "The HTTP server, where executors of jobs report, and where rondo and workers on other hosts call.",
+          .settings = {
+              {"enabled", "true or false", "false", "true: rondod listens."},
+              {"address", "text", "\"127.0.0.1\"", "IPv4 or IPv6 address to listen at."},
+              {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."},
+              {"certificate", "text", "\"\"",
+               "PEM file with the certificate of the server, and those of its issuers after it. With it and 'key', rondod speaks "
+               "HTTPS; executors may also speak plain HTTP."},
+              {"key", "text", "\"\"", "PEM file with the key of the certificate, which only its owner and group may read."},
+              {"api", "true or false", "false", "true: callers with a token call the admin commands; docs/guide/http-api.md describes it."},
+              {"tokens", "text", "\"/var/lib/rondo/tokens\"",
+               "File of the API's tokens, which rondod writes: their names, roles and SHA-256."}}};
 }
 
 Section executors() {

@@ -27,6 +27,9 @@ std::string file_with(const manual::Section& section, std::string_view option, s
     text = "[jobs]\nenabled = true\n[http]\nenabled = true\n[[executors.group]]\n";
     if (option != "name") text += "name = \"a\"\n";
     text += option == "allow_without_token" ? "token_file = \"t\"\n" : "allow_without_token = [\"10.0.0.0/8\"]\n";
+  } else if (section.name == "http") {
+    text = "[http]\n";
+    if (option != "enabled") text += "enabled = true\n";
   } else if (section.many) {
     text = "[[" + std::string{section.name} + "]]\n";
     if (option != "tables") text += "tables = [\"T\"]\n";

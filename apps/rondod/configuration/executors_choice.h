@@ -14,6 +14,8 @@ struct HttpChoice {
   std::uint16_t port = 8700;
   std::string certificate = {};  // Files. With both, TLS.
   std::string key = {};
+  bool api = false;  // The admin commands over HTTP.
+  std::string tokens = "/var/lib/rondo/tokens";
   friend bool operator==(const HttpChoice&, const HttpChoice&) = default;
 };
 

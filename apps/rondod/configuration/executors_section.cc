@@ -44,6 +44,10 @@ void read_http(const toml::table* table, const std::string& file, Status& error,
   s.text("key", http.key);
   if (http.certificate.empty() && !http.key.empty()) s.complain("certificate", "is missing: it belongs to the key");
   if (!http.certificate.empty() && http.key.empty()) s.complain("key", "is missing: it belongs to the certificate");
+  s.flag("api", http.api);
+  s.text("tokens", http.tokens);
+  if (http.api && !http.enabled) s.complain("api", "needs enabled = true");
+  if (http.tokens.empty()) s.complain("tokens", "must name a file");
 }
 
 void read_executors(const toml::table* table, const std::string& file, Status& error, bool serves_http, bool runs_jobs,
@@ -74,7 +78,9 @@ toml::table http_table(const HttpChoice& http) {
                      {"address", http.address},
                      {"port", static_cast<std::int64_t>(http.port)},
                      {"certificate", http.certificate},
-                     {"key", http.key}};
+                     {"key", http.key},
+                     {"api", http.api},
+                     {"tokens", http.tokens}};
 }
 
 toml::table executors_table(const ExecutorsChoice& executors) {

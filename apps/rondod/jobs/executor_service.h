@@ -1,5 +1,4 @@
-// ExecutorService: the executors of [executors], and the HTTP server that they report to ([http]). An interface, because a build without
-// libcurl has none.
+// ExecutorService: the executors of [executors]. An interface, because a build without libcurl has none.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -12,6 +11,7 @@
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"
+#include "rondod/http/front.h"
 
 namespace rondo::daemon {
 
@@ -28,12 +28,8 @@ class ExecutorService {
   virtual void add_stats(boost::json::object& stats) const = 0;
 };
 
-/// Ok, or Unimplemented with the missing package.
-Status check_http_build();
-
-/// Reads the tokens and listens. Call it before Jobs::start(); the result must be destroyed before 'jobs'. The parameters must outlive it.
-/// Errors: a token file that cannot be read, or a token that is too short; the address cannot be used Unimplemented: see
-/// check_http_build().
-Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log);
+/// Reads the tokens. Call it before Jobs::start() and before Front::start(); the result must be destroyed before 'jobs'. The parameters
+/// must outlive it. Errors: a token file that cannot be read, or a token that is too short; Unimplemented: see check_http_build().
+Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log, Front& front);
 
 }  // namespace rondo::daemon

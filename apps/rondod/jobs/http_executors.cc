@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "base/bounded_file.h"
-#include "http/http_thread.h"
-#include "http/listener.h"
 #include "jobs/executors/executors.h"
 
 namespace rondo::daemon {
@@ -19,7 +17,6 @@ using jobs::executors::Executors;
 
 constexpr std::size_t kTokenFileBytes = 4096;
 constexpr std::size_t kTokenBytesLeast = 16;
-constexpr std::size_t kCallbackBytes = std::size_t{5} * 1024 * 1024;
 
 Result<std::string> read_token(const std::string& path) {
   const Result<std::string> text = read_bounded_file(path, "the token", kTokenFileBytes, Pipes::Refuse);
@@ -61,41 +58,16 @@ Result<ExecutorGroup> group_of(const ExecutorGroupChoice& choice) {
   return group;
 }
 
-bool is_loopback(std::string_view endpoint) { return endpoint.starts_with("127.") || endpoint.starts_with("[::1]"); }
-
 class HttpExecutors final : public ExecutorService {
  public:
-  HttpExecutors(Runtime& runtime, jobs::Jobs& jobs, jobs::executors::ExecutorSettings settings)
-      : executors_(runtime, jobs, std::move(settings), [this](http::ClientRequest request, http::CallDone done) {
-          if (http_ == nullptr) return Status{StatusCode::Unavailable, "the HTTP client is not running"};
-          return http_->call(std::move(request), std::move(done));
-        }) {}
+  HttpExecutors(Runtime& runtime, jobs::Jobs& jobs, jobs::executors::ExecutorSettings settings, HttpFront& front)
+      : front_(front), executors_(runtime, jobs, std::move(settings), [&front](http::ClientRequest request, http::CallDone done) {
+          return front.call(std::move(request), std::move(done));
+        }) {
+    front_.set_door(executors_.door());
+  }
   /// The last answers may cause further calls, which are refused then.
-  ~HttpExecutors() override {
-    if (http_ != nullptr) http_->stop();
-  }
-  Status listen(Runtime& runtime, const HttpChoice& choice, std::vector<Prefix> networks) {
-    http::HttpThreadOptions options;
-    options.server.emplace().address = choice.address;
-    options.server->port = choice.port;
-    options.server->certificate_file = choice.certificate;
-    options.server->key_file = choice.key;
-    options.server->listener = http::passed_socket("http");
-    is_passed_ = options.server->listener >= 0;
-    options.server->body_limit = [](std::string_view target) {
-      return target.substr(0, target.find('?')).ends_with("/api/callback") ? kCallbackBytes : limits::kHttpBodyBytes;
-    };
-    options.client.emplace().networks = std::move(networks);
-    options.client->calls = kCalls;
-    options.client->calls_per_host = jobs::executors::ExecutorSettings{}.in_flight_of_address + 8;  // Orders, and what else it is asked.
-    auto started = http::HttpThread::start(runtime.scheduler(), std::move(options), executors_.door());
-    if (!started) return started.error();
-    http_ = *std::move(started);
-    return {};
-  }
-  std::string endpoint() const { return http_->endpoint(); }
-  /// True if the listening socket is that of the service manager.
-  bool is_passed() const { return is_passed_; }
+  ~HttpExecutors() override { front_.stop(); }
 
   Status add_commands(CommandRegistry& registry) override { return executors_.add_commands(registry); }
   bool read_log(const jobs::JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) override {
@@ -116,16 +88,14 @@ class HttpExecutors final : public ExecutorService {
   }
 
  private:
-  static constexpr std::size_t kCalls = 400;  // Orders of both lanes, and what else executors are asked.
-
+  HttpFront& front_;
   Executors executors_;
-  std::unique_ptr<http::HttpThread> http_;
-  bool is_passed_ = false;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log) {
+Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log,
+                                                             HttpFront& front) {
   jobs::executors::ExecutorSettings settings;
   for (const ExecutorGroupChoice& choice : config.executors.groups) {
     Result<ExecutorGroup> group = group_of(choice);
@@ -134,19 +104,9 @@ Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& confi
   }
   auto networks = networks_of(config.executors.networks);
   if (!networks) return failure(networks.error());
-  settings.networks = *networks;
+  settings.networks = *std::move(networks);
   settings.on_refused = [&log](const std::string& what) { log.warn("executors", {{"why", what}}); };
-  auto service = std::make_unique<HttpExecutors>(runtime, jobs, std::move(settings));
-  if (Status refused = service->listen(runtime, config.http, *std::move(networks)); !refused.ok())
-    return failure(refused.with_context("http"));
-  log.info("listening for HTTP", {{"address", service->endpoint()},
-                                  {"socket", service->is_passed() ? "of the service manager" : "its own"},
-                                  {"tls", config.http.certificate.empty() ? "no" : "yes"},
-                                  {"groups", config.executors.groups.size()}});
-  if (config.http.certificate.empty() && !is_loopback(service->endpoint())) {
-    log.warn("HTTP is not encrypted", {{"address", service->endpoint()}, {"option", "certificate and key of [http]"}});
-  }
-  return service;
+  return std::make_unique<HttpExecutors>(runtime, jobs, std::move(settings), front);
 }
 
 }  // namespace rondo::daemon

@@ -3,11 +3,13 @@
 
 #include <memory>
 
+#include "rondod/http/http_front.h"
 #include "rondod/jobs/executor_service.h"
 
 namespace rondo::daemon {
 
 /// See open_executors().
-Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log);
+Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log,
+                                                             HttpFront& front);
 
 }  // namespace rondo::daemon

@@ -10,6 +10,7 @@
 #include "rondo/base/status.h"
 #include "rondo/orch/runtime.h"
 #include "rondod/configuration/config.h"
+#include "rondod/http/front.h"
 
 namespace rondo::daemon {
 
@@ -37,6 +38,6 @@ Status check_jobs_file(const Config& config);
 
 /// Opens the database and adds the commands. The parameters must outlive the result. AlreadyExists: another rondod uses the database;
 /// otherwise the errors of make_sqlite_job_store().
-Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log);
+Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log, Front* front);
 
 }  // namespace rondo::daemon

@@ -16,8 +16,8 @@ Status check_job_build() { return {}; }
 
 Status check_jobs_file(const Config& config) { return check_stored_jobs(config); }
 
-Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
-  return open_stored_jobs(config, runtime, registry, log);
+Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log, Front* front) {
+  return open_stored_jobs(config, runtime, registry, log, front);
 }
 
 #else
@@ -28,25 +28,24 @@ Status check_job_build() {
 
 Status check_jobs_file(const Config&) { return check_job_build(); }
 
-Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRegistry&, Log&) { return failure(check_job_build()); }
+Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRegistry&, Log&, Front*) {
+  return failure(check_job_build());
+}
 
 #endif
 
 #ifdef RONDO_WITH_HTTP
 
-Status check_http_build() { return {}; }
-
-Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log) {
-  return open_http_executors(config, runtime, jobs, log);
+/// Each Front of such a build is an HttpFront.
+Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log, Front& front) {
+  return open_http_executors(config, runtime, jobs, log, static_cast<HttpFront&>(front));
 }
 
 #else
 
-Status check_http_build() {
-  return {StatusCode::Unimplemented, "this rondod was built without HTTP (missing: libcurl4-openssl-dev, libsqlite3-dev or libssl-dev)"};
+Result<std::unique_ptr<ExecutorService>> open_executors(const Config&, Runtime&, jobs::Jobs&, Log&, Front&) {
+  return failure(check_http_build());
 }
-
-Result<std::unique_ptr<ExecutorService>> open_executors(const Config&, Runtime&, jobs::Jobs&, Log&) { return failure(check_http_build()); }
 
 #endif
 

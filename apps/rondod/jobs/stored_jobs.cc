@@ -108,10 +108,10 @@ class StoredJobs final : public JobService {
     };
     return options;
   }
-  /// If the configuration has groups of executors.
-  Status open_executors(const Config& config, Runtime& runtime) {
-    if (config.executors.groups.empty()) return {};
-    auto opened = daemon::open_executors(config, runtime, jobs_, log_);
+  /// If the configuration has groups of executors, which needs [http].
+  Status open_executors(const Config& config, Runtime& runtime, Front* front) {
+    if (config.executors.groups.empty() || front == nullptr) return {};
+    auto opened = daemon::open_executors(config, runtime, jobs_, log_, *front);
     if (!opened) return opened.error();
     executors_ = *std::move(opened);
     return {};
@@ -249,7 +249,8 @@ Status check_stored_jobs(const Config& config) {
   return jobs::check_sqlite_job_store(config.jobs.file);
 }
 
-Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log) {
+Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,
+                                                     Front* front) {
   if (jobs::owner_of_sqlite_job_store(config.jobs.file) != 0)
     return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + config.jobs.file + "'");
   std::error_code unknown;
@@ -262,7 +263,7 @@ Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runti
   }
   if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
-  if (Status refused = service->open_executors(config, runtime); !refused.ok()) return failure(std::move(refused));
+  if (Status refused = service->open_executors(config, runtime, front); !refused.ok()) return failure(std::move(refused));
   if (Status added = service->add_commands(registry); !added.ok()) return failure(std::move(added));
   return service;
 }

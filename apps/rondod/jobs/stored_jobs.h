@@ -11,6 +11,7 @@ namespace rondo::daemon {
 Status check_stored_jobs(const Config& config);
 
 /// See open_jobs().
-Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log);
+Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,
+                                                     Front* front);
 
 }  // namespace rondo::daemon

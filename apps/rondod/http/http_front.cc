@@ -1,0 +1,115 @@
+#include "rondod/http/http_front.h"
+
+#include <utility>
+
+#include "api/openapi.h"
+#include "http/listener.h"
+#include "jobs/executors/executors.h"
+#include "rondo/admin/limits.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+constexpr std::size_t kCallbackBytes = std::size_t{5} * 1024 * 1024;
+constexpr std::size_t kCalls = 400;  // Orders of both lanes, and what else executors are asked.
+
+std::size_t body_limit(std::string_view target) {
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (api::Api::serves(path)) return limits::kAdminRequestBytes;
+  return path.ends_with("/api/callback") ? kCallbackBytes : limits::kHttpBodyBytes;
+}
+
+bool is_loopback(std::string_view endpoint) { return endpoint.starts_with("127.") || endpoint.starts_with("[::1]"); }
+
+}  // namespace
+
+Result<std::unique_ptr<HttpFront>> HttpFront::open(const Config& config, Runtime& runtime, Log& log) {
+  std::unique_ptr<HttpFront> front{new HttpFront(config, runtime, log)};
+  for (const std::string& text : config.executors.networks) {
+    const Result<Prefix> network = Prefix::parse(text);
+    if (!network) return failure(network.error());
+    front->networks_.push_back(*network);
+  }
+  if (!config.http.api) return front;
+  Result<api::Tokens> tokens = api::Tokens::open(config.http.tokens);
+  if (!tokens) return failure(tokens.error().with_context("http.tokens"));
+  front->tokens_ = *std::move(tokens);
+  return front;
+}
+
+Status HttpFront::add_commands(CommandRegistry& registry) {
+  if (!tokens_) return {};
+  return api::add_token_commands(
+      registry, *tokens_,
+      [this] {
+        if (api_ != nullptr) api_->set_tokens(tokens_->table());
+      },
+      [this](const std::string& name) {
+        if (commands_ != nullptr) commands_->server->cut_token(name);
+      });
+}
+
+http::HttpThreadOptions HttpFront::options() const {
+  http::HttpThreadOptions options;
+  options.server.emplace().address = config_.http.address;
+  options.server->port = config_.http.port;
+  options.server->certificate_file = config_.http.certificate;
+  options.server->key_file = config_.http.key;
+  options.server->plain_too = static_cast<bool>(door_);  // Few executors speak TLS. The API needs it.
+  options.server->listener = http::passed_socket("http");
+  options.server->body_limit = body_limit;
+  options.client.emplace().networks = networks_;
+  options.client->calls = kCalls;
+  options.client->calls_per_host = jobs::executors::ExecutorSettings{}.in_flight_of_address + 8;  // Orders, and what else it is asked.
+  return options;
+}
+
+Status HttpFront::start(commands::Context& commands) {
+  commands_ = &commands;
+  if (tokens_) {
+    api_ = std::make_unique<api::Api>(
+        api::openapi_of(commands.registry, RONDO_VERSION),
+        [&commands](UniqueFd fd, const Caller& caller) {
+          if (commands.server != nullptr) commands.server->adopt(std::move(fd), caller);
+        },
+        [this](const std::string& what) {
+          log_.warn("API", {{"why", what}});
+        });
+    api_->set_tokens(tokens_->table());
+  }
+  http::HttpThreadOptions given = options();
+  const bool is_passed = given.server->listener >= 0;
+  auto started = http::HttpThread::start(
+      runtime_.scheduler(), std::move(given),
+      [this](http::Request request, http::Answer answer, http::HttpGate& gate) { handle(std::move(request), std::move(answer), gate); });
+  if (!started) return started.error().with_context("http");
+  thread_ = *std::move(started);
+  const bool is_plain = config_.http.certificate.empty();
+  log_.info("listening for HTTP", {{"address", thread_->endpoint()},
+                                   {"socket", is_passed ? "of the service manager" : "its own"},
+                                   {"tls", is_plain ? "no" : "yes"},
+                                   {"groups", config_.executors.groups.size()},
+                                   {"api", config_.http.api}});
+  if (is_plain && !is_loopback(thread_->endpoint()))
+    log_.warn("HTTP is not encrypted", {{"address", thread_->endpoint()}, {"option", "certificate and key of [http]"}});
+  if (tokens_ && tokens_->all().empty()) log_.info("the API has no token: rondo token-add makes one");
+  return {};
+}
+
+void HttpFront::stop() {
+  if (thread_ != nullptr) thread_->stop();
+}
+
+Status HttpFront::call(http::ClientRequest request, http::CallDone done) {
+  if (thread_ == nullptr) return {StatusCode::Unavailable, "the HTTP client is not running"};
+  return thread_->call(std::move(request), std::move(done));
+}
+
+void HttpFront::handle(http::Request request, http::Answer answer, http::HttpGate& gate) const {
+  if (api_ != nullptr && api::Api::serves(request.path())) return api_->handle(std::move(request), std::move(answer), gate);
+  if (door_) return door_(std::move(request), std::move(answer), gate);
+  answer.send(http::text_response(404, "there is no such path"));
+}
+
+}  // namespace rondo::daemon

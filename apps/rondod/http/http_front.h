@@ -1,0 +1,46 @@
+// The Front of a build with libcurl.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/api.h"
+#include "api/tokens.h"
+#include "http/http_thread.h"
+#include "rondod/http/front.h"
+
+namespace rondo::daemon {
+
+class HttpFront final : public Front {
+ public:
+  static Result<std::unique_ptr<HttpFront>> open(const Config& config, Runtime& runtime, Log& log);
+  ~HttpFront() override { stop(); }
+
+  Status add_commands(CommandRegistry& registry) override;
+  Status start(commands::Context& commands) override;
+  void stop() override;
+
+  /// HttpThread::call(). Unavailable before start() and after stop().
+  Status call(http::ClientRequest request, http::CallDone done);
+  /// Gives the requests of executors to 'door'. Before start().
+  void set_door(http::GateHandler door) { door_ = std::move(door); }
+
+ private:
+  HttpFront(const Config& config, Runtime& runtime, Log& log) : config_(config), runtime_(runtime), log_(log) {}
+  http::HttpThreadOptions options() const;
+  void handle(http::Request request, http::Answer answer, http::HttpGate& gate) const;
+
+  const Config& config_;
+  Runtime& runtime_;
+  Log& log_;
+  std::vector<Prefix> networks_;
+  http::GateHandler door_;
+  std::optional<api::Tokens> tokens_;  // Empty without an API, as api_ before start().
+  std::unique_ptr<api::Api> api_;
+  commands::Context* commands_ = nullptr;
+  std::unique_ptr<http::HttpThread> thread_;
+};
+
+}  // namespace rondo::daemon
