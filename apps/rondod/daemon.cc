@@ -442,6 +442,7 @@ Result<ServiceOptions> Daemon::service_options() {
   options.on_reload = [this] {
     read_config_again();
     read_passwords_again();
+    if (front_ != nullptr) front_->reload();
   };
   options.on_drain = [this] {
     if (fpm_ != nullptr) fpm_->stop();

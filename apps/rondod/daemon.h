@@ -41,7 +41,7 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Runs as Service::run() does. SIGHUP also reads the policy, the log level and the password files again.
+  /// Runs as Service::run() does. SIGHUP also reads the policy, the log level, the password files and the certificate again.
   Status run();
   /// True after run() of a standby whose namespace has become free: the caller destroys this object and opens another one, which reads what
   /// the last process left there and consumes the tables.

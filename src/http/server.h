@@ -27,6 +27,8 @@ class Server final : public Source {
   /// Closes all connections. Answers that the handler kept are ignored. Not in a turn of the server or of a connection.
   ~Server() override;
 
+  /// Reads the certificate and its key again, for connections from now on. After an error the former ones stay. Ok without TLS.
+  Status read_certificate_again() { return prepare_tls(); }
   /// Accepts no more connections, closes idle ones, and closes each other one after the answer that is under way; relays after the bytes
   /// that they hold.
   void stop();

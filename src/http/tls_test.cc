@@ -420,6 +420,26 @@ TEST_F(HttpTlsClient, AClientThatDoesNotKnowTheIssuerSendsNothing) {
 
 // --- files
 
+TEST_F(HttpTls, AChangedCertificateIsForNewConnections) {
+  open();
+  TlsPeer before = connect();
+  before.say(kGet);
+  run_until([&] { return before.hears("HTTP/1.1 200 "); });
+  make_certificate(options_.certificate_file, options_.key_file);
+  ASSERT_TRUE(server_->read_certificate_again().ok());
+  const TlsContext knows_new{SSL_CTX_new(TLS_client_method())};
+  SSL_CTX_load_verify_file(knows_new.get(), options_.certificate_file.c_str());
+  SSL_CTX_set_verify(knows_new.get(), SSL_VERIFY_PEER, nullptr);
+  std::ofstream{options_.certificate_file} << "no PEM\n";
+  EXPECT_FALSE(server_->read_certificate_again().ok());
+  TlsPeer after{server_->port(), *knows_new};
+  after.say(kGet);
+  run_until([&] { return after.hears("HTTP/1.1 200 "); });
+  before.heard.clear();
+  before.say(kGet);
+  run_until([&] { return before.hears("HTTP/1.1 200 "); });
+}
+
 TEST_F(HttpTls, WrongFilesAreErrorsThatNameThem) {
   const std::string certificate = options_.certificate_file;
   const std::string key = options_.key_file;

@@ -39,12 +39,15 @@ class Site:
         self.port = self.reserved.getsockname()[1]
         self.url = f"https://localhost:{self.port}"
         self.certificate = self.file("certificate.pem")
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-keyout", self.file("key.pem"), "-out", self.certificate], check=True, capture_output=True)
-        os.chmod(self.file("key.pem"), 0o600)
+        self.make_certificate()
         self.daemon = Rondod(rondod, rondo, jobs=True, store=f'[http]\nenabled = true\nport = {self.port}\napi = true\ntokens = "{self.file("tokens")}"\n'
                              f'certificate = "{self.certificate}"\nkey = "{self.file("key.pem")}"\n')
         self.rondo = rondo
+
+    def make_certificate(self):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=DNS:localhost", "-keyout", self.file("key.pem"), "-out", self.certificate], check=True, capture_output=True)
+        os.chmod(self.file("key.pem"), 0o600)
 
     def __enter__(self):
         return self
@@ -220,6 +223,14 @@ def check_attacks(site):
     assert os.stat(site.file("tokens")).st_mode & 0o777 == 0o600
 
 
+def check_certificate(site):
+    """SIGHUP reads the certificate again."""
+    file, _ = site.token("certificate", "viewer")
+    site.make_certificate()
+    site.daemon.process.send_signal(signal.SIGHUP)
+    poll("the new certificate", lambda: site.far(file, "tables").returncode == 0)
+
+
 def check_tokens(site, checker):
     checker.check("token-add", site.daemon.run("--json", "token-add", "x", "viewer").stdout)
     assert {"name": "x", "role": "viewer"} in checker.check("tokens", site.daemon.run("--json", "tokens").stdout)["rows"]
@@ -240,6 +251,7 @@ def main():
         check_program(site, checker)
         check_worker(site)
         check_attacks(site)
+        check_certificate(site)
     with Rondod(rondod, rondo) as without:
         said = without.run("tokens")
         assert said.returncode == 1 and "[http]" in said.stderr, said

@@ -20,6 +20,8 @@ class Front {
   virtual Status add_commands(CommandRegistry& registry) = 0;
   /// Listens. 'commands' serves the API; its commands are complete. The error names the address or the tokens.
   virtual Status start(commands::Context& commands) = 0;
+  /// SIGHUP: reads the certificate again, and logs what became of it.
+  virtual void reload() = 0;
   /// Before the parts that it calls are destroyed: no request and no answer arrives any more.
   virtual void stop() = 0;
 };

@@ -97,6 +97,20 @@ Status HttpFront::start(commands::Context& commands) {
   return {};
 }
 
+/// The result comes back in a later turn, while this still exists: stop() ends the thread first.
+void HttpFront::reload() {
+  if (thread_ == nullptr || config_.http.certificate.empty()) return;
+  const Status posted = thread_->post([this](http::HttpGate& gate) {
+    const Status read = gate.server()->read_certificate_again();
+    // Without room for it nobody is told, and the certificate is read all the same.
+    static_cast<void>(gate.post([this, read] {
+      if (read.ok()) return log_.info("new connections use the certificate as it is now", {{"file", config_.http.certificate}});
+      log_.error("cannot read the certificate again, keeping the current one", {{"why", read}});
+    }));
+  });
+  if (!posted.ok()) log_.error("cannot read the certificate again, keeping the current one", {{"why", posted}});
+}
+
 void HttpFront::stop() {
   if (thread_ != nullptr) thread_->stop();
 }

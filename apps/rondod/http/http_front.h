@@ -20,6 +20,7 @@ class HttpFront final : public Front {
 
   Status add_commands(CommandRegistry& registry) override;
   Status start(commands::Context& commands) override;
+  void reload() override;
   void stop() override;
 
   /// HttpThread::call(). Unavailable before start() and after stop().
