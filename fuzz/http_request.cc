@@ -43,7 +43,7 @@ void check(const http::Request& request) {
 
 /// What was read, as text.
 std::string read_all(std::string_view bytes, std::size_t piece) {
-  const http::BodyLimit limit = [](std::string_view) { return kBody; };
+  const http::BodyLimit limit = [](const http::Request&) { return kBody; };
   RequestParser parser{limit};
   std::string read;
   while (!bytes.empty()) {

@@ -59,7 +59,7 @@ class Api : public AdminSocket {
     api_->set_tokens(tokens_.table());
     http::HttpThreadOptions http;
     http.server.emplace().ask_time = 1000s;
-    http.server->body_limit = [](std::string_view) { return limits::kAdminRequestBytes; };
+    http.server->body_limit = [](const http::Request&) { return limits::kAdminRequestBytes; };
     auto started = http::HttpThread::start(*scheduler, http, [this](http::Request request, http::Answer answer, http::HttpGate& gate) {
       api_->handle(std::move(request), std::move(answer), gate);
     });

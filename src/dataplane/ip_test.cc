@@ -94,6 +94,16 @@ TEST(IpAddress, AgreesWithTheLibraryOnTextsOfColonsAndDigits) {
   EXPECT_GT(accepted, 1'000);
 }
 
+TEST(IpAddress, AnIPv4AddressWithinIPv6IsUnmapped) {
+  const auto unmapped = [](std::string_view text) { return IpAddress::parse(text).value().unmapped().to_string(); };
+  EXPECT_EQ(unmapped("::ffff:10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(unmapped("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(IpAddress::parse("::ffff:10.0.0.1").value().unmapped(), IpAddress::parse("10.0.0.1").value());
+  for (const char* const other : {"::", "::1", "::10.0.0.1", "64:ff9b::a00:1", "fe80::ffff:a00:1"}) {
+    EXPECT_EQ(IpAddress::parse(other).value().unmapped(), IpAddress::parse(other).value()) << other;
+  }
+}
+
 TEST(IpAddress, RefusesEmbeddedNulAndLongTexts) {
   EXPECT_FALSE(IpAddress::parse(std::string_view("1.2.3.4\0", 8)).has_value());
   EXPECT_FALSE(IpAddress::parse(std::string_view("::1\0x", 5)).has_value());

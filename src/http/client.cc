@@ -46,10 +46,7 @@ Result<IpAddress> address_of(const sockaddr& address) {
   if (address.sa_family != AF_INET6) return failure(StatusCode::PermissionDenied, "the address is not one of IP");
   std::array<std::uint8_t, 16> bytes{};
   std::memcpy(bytes.data(), &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, bytes.size());
-  if (!IN6_IS_ADDR_V4MAPPED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr)) return IpAddress::v6(bytes);
-  std::uint32_t v4 = 0;
-  for (std::size_t i = 12; i < bytes.size(); ++i) v4 = v4 << 8 | bytes[i];
-  return IpAddress::v4(v4);
+  return IpAddress::v6(bytes).unmapped();
 }
 
 Status left_alone(const std::string& host) {

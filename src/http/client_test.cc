@@ -32,7 +32,7 @@ class HttpClient : public Loop {
   HttpClient() {
     options_.networks = kLoopback;
     ServerOptions options;
-    options.body_limit = [](std::string_view) { return std::size_t{8} << 20; };
+    options.body_limit = [](const Request&) { return std::size_t{8} << 20; };
     server_ = std::move(Server::open(scheduler_, options, [this](Request request, Answer answer) {
                           seen_.push_back(request);
                           if (request.path() == "/keep") return kept_.push_back(std::move(answer));

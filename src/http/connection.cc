@@ -35,9 +35,8 @@ Connection::Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, Conn
     : Source("http " + peer, host.options.priority),
       scheduler_(scheduler),
       channel_(std::move(fd)),
-      peer_(std::move(peer)),
       host_(host),
-      parser_(host.options.body_limit),
+      parser_(host.options.body_limit, std::move(peer)),
       since_(scheduler.now()) {}
 
 Connection::~Connection() {
@@ -180,7 +179,6 @@ void Connection::refuse(unsigned status, std::string_view why) {
 void Connection::handle() {
   Request request = parser_.take();
   at_handler_ = request.body.capacity();
-  request.peer = peer_;
   request.is_secure = channel_.is_tls();
   closes_ = !request.keep_alive;
   is_head_ = request.method == "HEAD";

@@ -96,7 +96,6 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
 
   Scheduler& scheduler_;
   Channel channel_;
-  const std::string peer_;
   ConnectionHost& host_;
   RequestParser parser_;
   std::string unread_;  // Bytes after the current request.

@@ -39,7 +39,7 @@ bool is_last_chunk(std::string_view line) noexcept {
 /// Beast's parser, and the checks of what it read. 'refusal' is set when one fails.
 class RequestParser::Beast final : public wire::basic_parser<true> {
  public:
-  explicit Beast(const BodyLimit& by_target) : body_limit_of_(by_target) {
+  explicit Beast(const BodyLimit& by_head) : body_limit_of_(by_head) {
     body_limit(boost::none);  // The checks below have the limits.
     header_limit(2 * limits::kHttpHeaderBytes);
   }
@@ -103,7 +103,7 @@ class RequestParser::Beast final : public wire::basic_parser<true> {
     if (has_encoding_ != chunked()) return refuse(error, 400, "the header's Transfer-Encoding is not understood");
     if (request.is_http_11 && !has_host_) return refuse(error, 400, "the header has no Host");
     request.keep_alive = keep_alive();
-    body_bytes_max_ = body_limit_of_ ? body_limit_of_(request.target) : limits::kHttpBodyBytes;
+    body_bytes_max_ = body_limit_of_ ? body_limit_of_(request) : limits::kHttpBodyBytes;
     body_bytes_most_ = static_cast<std::size_t>(std::min<std::uint64_t>(content_length().value_or(body_bytes_max_), body_bytes_max_));
     if (content_length().value_or(0) > body_bytes_max_) refuse_body(error);
   }
@@ -136,11 +136,11 @@ class RequestParser::Beast final : public wire::basic_parser<true> {
   bool has_host_ = false;
   bool has_length_ = false;
   bool has_encoding_ = false;
-  std::size_t body_bytes_max_ = 0;   // By the route.
+  std::size_t body_bytes_max_ = 0;   // By the limit's function.
   std::size_t body_bytes_most_ = 0;  // By the header, too.
 };
 
-RequestParser::RequestParser(const BodyLimit& body_limit) : body_limit_(body_limit) {}
+RequestParser::RequestParser(const BodyLimit& body_limit, std::string peer) : body_limit_(body_limit), peer_(std::move(peer)) {}
 RequestParser::~RequestParser() = default;
 
 std::size_t RequestParser::put(std::string_view bytes) {
@@ -229,6 +229,7 @@ std::size_t RequestParser::take_head(std::string_view bytes) {
 
 void RequestParser::parse_head() {
   beast_ = std::make_unique<Beast>(body_limit_);
+  beast_->request.peer = peer_;
   if (!give(element_, "header")) return;
   std::string{}.swap(element_);  // Frees its memory.
   line_begin_ = 0;

@@ -19,8 +19,8 @@
 
 namespace rondo::http {
 
-/// Returns the most bytes of the body of a request to 'target'. Called when the header was read.
-using BodyLimit = std::function<std::size_t(std::string_view target)>;
+/// Returns the most bytes of the body of a request, of which all but the body was read.
+using BodyLimit = std::function<std::size_t(const Request& head)>;
 
 /// Why a request is refused: the status of the answer, and a text that names the part of the request and the place.
 struct Refusal {
@@ -39,8 +39,8 @@ class RequestParser {
     Refused,  // Nothing more is read: see refusal().
   };
 
-  /// 'body_limit' must outlive the parser; empty: limits::kHttpBodyBytes for each target.
-  explicit RequestParser(const BodyLimit& body_limit);
+  /// 'body_limit' must outlive the parser; empty: limits::kHttpBodyBytes for each request. 'peer' is that of each request.
+  explicit RequestParser(const BodyLimit& body_limit, std::string peer = {});
   ~RequestParser();
 
   /// Reads from the front of 'bytes' to the end of a request at most, and returns how many bytes it took: all, unless Done or Refused.
@@ -71,6 +71,7 @@ class RequestParser {
   void refuse(unsigned status, std::string why);
 
   const BodyLimit& body_limit_;
+  const std::string peer_;
   Progress progress_ = Progress::Start;
   Part part_ = Part::Line;
   std::string element_;         // The header, or the lines before a chunk, as far as they were read.

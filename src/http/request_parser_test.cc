@@ -248,8 +248,8 @@ TEST(RequestParser, AChunkLineOfTheLimitIsReadAndALongerOneIsRefused) {
   EXPECT_EQ(refusal_of(with_line(limits::kHttpChunkLine + 1)).status, 400U);
 }
 
-TEST(RequestParser, TheLimitOfABodyDependsOnItsTarget) {
-  const BodyLimit limit = [](std::string_view target) { return target == "/large" ? std::size_t{100'000} : std::size_t{0}; };
+TEST(RequestParser, TheLimitOfABodyDependsOnItsHead) {
+  const BodyLimit limit = [](const Request& head) { return head.target == "/large" ? std::size_t{100'000} : std::size_t{0}; };
   RequestParser large{limit};
   EXPECT_EQ(large.put("POST /large HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n"), 57U);
   EXPECT_EQ(large.progress(), Progress::Body);
@@ -258,6 +258,15 @@ TEST(RequestParser, TheLimitOfABodyDependsOnItsTarget) {
   RequestParser none{limit};
   none.put("POST /none HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n");
   EXPECT_EQ(none.refusal().status, 413U);
+  const BodyLimit of_secret = [](const Request& head) {
+    const std::string* const secret = head.field("secret");
+    return secret != nullptr && *secret == "x" && head.method == "POST" && head.peer == "here" ? std::size_t{5} : std::size_t{0};
+  };
+  for (const bool knows : {true, false}) {
+    RequestParser parser{of_secret, "here"};
+    parser.put(std::string{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nSecret: "} + (knows ? "x" : "y") + "\r\n\r\n");
+    EXPECT_EQ(parser.progress(), knows ? Progress::Body : Progress::Refused);
+  }
   RequestParser bodyless{limit};
   bodyless.put("POST /none HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
   EXPECT_EQ(bodyless.progress(), Progress::Done);

@@ -39,7 +39,7 @@ struct ServerOptions {
   Duration linger_time = limits::kHttpLingerTime;
   Duration ask_time = limits::kHttpAskTime;
   Duration relay_beat = limits::kHttpRelayBeat;
-  /// The most bytes of a body by target; empty: limits::kHttpBodyBytes for each.
+  /// The most bytes of a body; empty: limits::kHttpBodyBytes for each.
   BodyLimit body_limit = {};
 };
 

@@ -46,7 +46,7 @@ class HttpServer : public Loop {
   HttpServer() {
     options_.header_time = options_.body_time = options_.idle_time = options_.stall_time = options_.answer_time = 1000s;
     options_.linger_time = 1000s;
-    options_.body_limit = [](std::string_view target) { return target == "/large" ? std::size_t{8} << 20 : limits::kHttpBodyBytes; };
+    options_.body_limit = [](const Request& head) { return head.target == "/large" ? std::size_t{8} << 20 : limits::kHttpBodyBytes; };
     handler_ = [this](Request request, Answer answer) { handle(std::move(request), std::move(answer)); };
   }
   void TearDown() override {
@@ -363,7 +363,7 @@ TEST_F(HttpServer, TheMemoryOfAllConnectionsIsBounded) {
 
 TEST_F(HttpServer, ARequestThatItsHandlerHasCountsUntilItIsAnswered) {
   options_.memory = 1 << 20;
-  options_.body_limit = [](std::string_view) { return std::size_t{8} << 20; };
+  options_.body_limit = [](const Request&) { return std::size_t{8} << 20; };
   open();
   Peer first = connect();
   first.say(post("/keep", std::string(700'000, 'x')));

@@ -134,7 +134,7 @@ class HttpTls : public Loop {
   HttpTls() {
     options_.header_time = options_.body_time = options_.idle_time = options_.stall_time = options_.answer_time = 1000s;
     options_.linger_time = 1000s;
-    options_.body_limit = [](std::string_view) { return std::size_t{8} << 20; };
+    options_.body_limit = [](const Request&) { return std::size_t{8} << 20; };
     options_.certificate_file = folder_.file("certificate");
     options_.key_file = folder_.file("key");
     make_certificate(options_.certificate_file, options_.key_file);

@@ -306,8 +306,17 @@ def large_bodies(scheduler):
         assert exchange(scheduler, head + chunks * 100).startswith(b"HTTP/1.1 413 ")
 
 
-def refused_by_length(scheduler, path, body, length=None):
-    answer = exchange(scheduler, request(body, "XXL-JOB-ACCESS-TOKEN: " + TOKEN, path=path, length=length))
+def large_bodies_of_strangers(scheduler):
+    """Without a right token a callback has 64 KiB, too: no more is read."""
+    for token in ("", TOKEN + "x"):
+        assert refused_by_length(scheduler, "/api/callback", b"", 65_537, token)
+        answer = exchange(scheduler, request(b"[" + b" " * 65_534 + b"]", "XXL-JOB-ACCESS-TOKEN: " + token, path="/api/callback"))
+        assert body_of(answer) == WRONG, answer
+    serves(scheduler)
+
+
+def refused_by_length(scheduler, path, body, length=None, token=TOKEN):
+    answer = exchange(scheduler, request(body, "XXL-JOB-ACCESS-TOKEN: " + token, path=path, length=length))
     return answer.startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 400 "))
 
 
@@ -388,7 +397,7 @@ def slow_headers(scheduler):
 
 
 def bodies_that_hold_memory(scheduler):
-    """Programs without a token send large bodies but for the last byte, more than the server holds at a time: small requests, as each
+    """Programs with a token send large bodies but for the last byte, more than the server holds at a time: small requests, as each
     connection has room for, are answered meanwhile, and large ones afterwards."""
     body = b"a" * (5 * MIB - 1)
     with contextlib.ExitStack() as stack:
@@ -396,7 +405,7 @@ def bodies_that_hold_memory(scheduler):
         for _ in range(16):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", scheduler.port), timeout=PATIENCE))
             with contextlib.suppress(ConnectionError):  # The server has no memory for this one.
-                connection.sendall(request(body, path="/api/callback", length=5 * MIB))
+                connection.sendall(request(body, "XXL-JOB-ACCESS-TOKEN: " + TOKEN, path="/api/callback", length=5 * MIB))
                 senders.append(connection)
         with Held(scheduler):
             pass
@@ -463,7 +472,7 @@ def executors_that_answer_nonsense(scheduler):
 
 
 CASES = (tokens, without_tokens, headers, addresses, names, redirects, rondod_as_its_own_executor, addresses_above_the_limit, ids, bodies,
-         deep_json, many_items, large_bodies, texts, broadcast_to_many, idle_connections, bodies_that_hold_memory, executors_that_hang,
+         deep_json, many_items, large_bodies, large_bodies_of_strangers, texts, broadcast_to_many, idle_connections, bodies_that_hold_memory, executors_that_hang,
          executors_that_answer_nonsense, slow_headers)
 
 

@@ -11,14 +11,7 @@ namespace rondo::daemon {
 
 namespace {
 
-constexpr std::size_t kCallbackBytes = std::size_t{5} * 1024 * 1024;
 constexpr std::size_t kCalls = 400;  // Orders of both lanes, and what else executors are asked.
-
-std::size_t body_limit(std::string_view target) {
-  const std::string_view path = target.substr(0, target.find('?'));
-  if (api::Api::serves(path)) return limits::kAdminRequestBytes;
-  return path.ends_with("/api/callback") ? kCallbackBytes : limits::kHttpBodyBytes;
-}
 
 bool is_loopback(std::string_view endpoint) { return endpoint.starts_with("127.") || endpoint.starts_with("[::1]"); }
 
@@ -58,7 +51,7 @@ http::HttpThreadOptions HttpFront::options() const {
   options.server->key_file = config_.http.key;
   options.server->plain_too = static_cast<bool>(door_);  // Few executors speak TLS. The API needs it.
   options.server->listener = http::passed_socket("http");
-  options.server->body_limit = body_limit;
+  options.server->body_limit = [this](const http::Request& head) { return body_limit(head); };
   options.client.emplace().networks = networks_;
   options.client->calls = kCalls;
   options.client->calls_per_host = jobs::executors::ExecutorSettings{}.in_flight_of_address + 8;  // Orders, and what else it is asked.
@@ -118,6 +111,13 @@ void HttpFront::stop() {
 Status HttpFront::call(http::ClientRequest request, http::CallDone done) {
   if (thread_ == nullptr) return {StatusCode::Unavailable, "the HTTP client is not running"};
   return thread_->call(std::move(request), std::move(done));
+}
+
+/// More than the usual bytes only for those who may say something.
+std::size_t HttpFront::body_limit(const http::Request& head) const {
+  if (api_ != nullptr && api::Api::serves(head.path()))
+    return api_->caller_of(head) ? limits::kAdminRequestBytes : limits::kHttpBodyBytes;
+  return door_limit_ ? door_limit_(head) : limits::kHttpBodyBytes;
 }
 
 void HttpFront::handle(http::Request request, http::Answer answer, http::HttpGate& gate) const {

@@ -25,12 +25,16 @@ class HttpFront final : public Front {
 
   /// HttpThread::call(). Unavailable before start() and after stop().
   Status call(http::ClientRequest request, http::CallDone done);
-  /// Gives the requests of executors to 'door'. Before start().
-  void set_door(http::GateHandler door) { door_ = std::move(door); }
+  /// Gives the requests of executors to 'door', with bodies of at most 'limit'. Before start().
+  void set_door(http::GateHandler door, http::BodyLimit limit) {
+    door_ = std::move(door);
+    door_limit_ = std::move(limit);
+  }
 
  private:
   HttpFront(const Config& config, Runtime& runtime, Log& log) : config_(config), runtime_(runtime), log_(log) {}
   http::HttpThreadOptions options() const;
+  std::size_t body_limit(const http::Request& head) const;
   void handle(http::Request request, http::Answer answer, http::HttpGate& gate) const;
 
   const Config& config_;
@@ -38,6 +42,7 @@ class HttpFront final : public Front {
   Log& log_;
   std::vector<Prefix> networks_;
   http::GateHandler door_;
+  http::BodyLimit door_limit_;
   std::optional<api::Tokens> tokens_;  // Empty without an API, as api_ before start().
   std::unique_ptr<api::Api> api_;
   commands::Context* commands_ = nullptr;

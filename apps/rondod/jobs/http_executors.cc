@@ -64,7 +64,7 @@ class HttpExecutors final : public ExecutorService {
       : front_(front), executors_(runtime, jobs, std::move(settings), [&front](http::ClientRequest request, http::CallDone done) {
           return front.call(std::move(request), std::move(done));
         }) {
-    front_.set_door(executors_.door());
+    front_.set_door(executors_.door(), executors_.body_limit());
   }
   /// The last answers may cause further calls, which are refused then.
   ~HttpExecutors() override { front_.stop(); }

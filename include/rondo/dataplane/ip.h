@@ -1,6 +1,7 @@
 // IpAddress, Prefix, MacAddress: values with one text form each. Parsing accepts what inet_pton accepts and nothing else.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstddef>
@@ -30,6 +31,14 @@ class IpAddress {
   /// InvalidArgument with the text in the message.
   static Result<IpAddress> parse(std::string_view text);
   std::string to_string() const;
+  /// The IPv4 address within an IPv6 address such as ::ffff:10.0.0.1, which is that of an IPv4 host at a socket of IPv6; else this address.
+  constexpr IpAddress unmapped() const noexcept {
+    constexpr std::array<std::uint8_t, 12> kMapped{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (!is_v6_ || !std::equal(kMapped.begin(), kMapped.end(), bytes_.begin())) return *this;
+    IpAddress a;
+    std::copy(bytes_.begin() + kMapped.size(), bytes_.end(), a.bytes_.begin());
+    return a;
+  }
 
   constexpr bool is_v6() const noexcept { return is_v6_; }
   constexpr const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }

@@ -63,11 +63,18 @@ std::set<std::string> Door::groups_of(const http::Request& request, Dialect& dia
   std::set<std::string> allowed;
   for (const ExecutorGroup& group : groups_) {
     const bool knows = !group.token.empty() && token != nullptr && is_secret(group.token, *token);
-    const bool is_near =
-        peer && std::ranges::any_of(group.allow_without_token, [&](const Prefix& network) { return network.contains(*peer); });
+    const bool is_near = peer && std::ranges::any_of(group.allow_without_token, [&](const Prefix& network) {
+                           return network.contains(*peer) || network.contains(peer->unmapped());
+                         });
     if (knows || is_near) allowed.insert(group.name);
   }
   return allowed;
+}
+
+std::size_t Door::body_limit(const http::Request& head) const {
+  Dialect ignored{};
+  const bool is_large = call_of(head.path()) == "callback" && !groups_of(head, ignored).empty();
+  return is_large ? limits::kExecutorBody : limits::kHttpBodyBytes;
 }
 
 void Door::handle(http::Request request, http::Answer answer, http::HttpGate& gate) const {

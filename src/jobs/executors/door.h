@@ -1,6 +1,7 @@
 // Door: what executors send to the scheduler: who may send it, what it says, and the answer in their format. HTTP thread only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <set>
@@ -61,6 +62,9 @@ class Door {
   /// Answers POST of /api/registry, /api/registryRemove and /api/callback, also below one more segment such as /xxl-job-admin. Answers have
   /// the status 200, also refusals: clients of JavaScript end their process at another one. Other paths: 404.
   void handle(http::Request request, http::Answer answer, http::HttpGate& gate) const;
+  /// limits::kExecutorBody for a callback whose sender may speak for a group, else limits::kHttpBodyBytes: a stranger makes the server hold
+  /// no more.
+  std::size_t body_limit(const http::Request& head) const;
 
  private:
   std::set<std::string> groups_of(const http::Request& request, Dialect& dialect) const;

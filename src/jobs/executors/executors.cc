@@ -71,6 +71,10 @@ http::GateHandler Executors::door() {
   };
 }
 
+http::BodyLimit Executors::body_limit() {
+  return [door = impl_->door](const http::Request& head) { return door->body_limit(head); };
+}
+
 Status Executors::add_commands(CommandRegistry& registry) {
   Impl* const parts = impl_.get();
   Status added = registry.add({.name = "executors", .help = "List the executors of jobs", .effect = CommandEffect::Reads},

@@ -3,6 +3,7 @@
 //   Executors executors(runtime, jobs, settings, [&](http::ClientRequest request, http::CallDone done) {
 //     return http->call(std::move(request), std::move(done));
 //   });
+//   options.server->body_limit = executors.body_limit();
 //   http = http::HttpThread::start(runtime.scheduler(), options, executors.door()).value();
 //
 // A run is sent to an executor after the store has its address. It ends with the executor's callback, whose answer follows the storing of
@@ -15,7 +16,7 @@
 //   - The executor has sent no beat for 'away'.
 //   - It was killed, or its time was over, and the executor calls back nothing for 'stopping'.
 //
-// Threads: the runtime's, except door(), which is called on the HTTP thread.
+// Threads: the runtime's. What door() and body_limit() return is called on the HTTP thread.
 #pragma once
 
 #include <cstdint>
@@ -79,6 +80,8 @@ class Executors {
 
   /// What answers the requests of executors on the HTTP thread. This must outlive that thread.
   http::GateHandler door();
+  /// The option of the server for the bodies that executors send: ServerOptions::body_limit.
+  http::BodyLimit body_limit();
   /// `executors` and `executor-drain`. This must outlive the server that uses 'registry'.
   Status add_commands(CommandRegistry& registry);
   /// Answers the command job-log for a run that is or was at executors: with the bytes from 'from' on, which the executor 'address' has, or

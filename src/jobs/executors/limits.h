@@ -20,6 +20,11 @@ inline constexpr std::int64_t kExecutorLogId = (std::int64_t{1} << 53) - 1;
 /// Reached: ResourceExhausted. Figure: none: the executor gets the error. Test: `Wire.ACallbackAboveTheLimitOfItemsIsRefused`.
 inline constexpr std::size_t kExecutorCallbacks = 10'000;
 
+/// Bytes of a callback whose sender has shown a token, or is in a network of allow_without_token. Old Java executors send all results that
+/// wait in one request. Others have limits::kHttpBodyBytes.
+/// Reached: 413, and the connection is closed. Figure: none: the executor gets the error. Test: `Door.OnlyAKnownSenderHasALargeCallback`.
+inline constexpr std::size_t kExecutorBody = std::size_t{5} * 1024 * 1024;
+
 /// Bytes of a message. Java executors cut theirs at 50,000 characters.
 /// Reached: the message is cut between two characters and ends with "...". Figure: none: the message shows it. Test:
 /// `Wire.AMessageAboveTheLimitIsCutBetweenCharacters`.
