@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Code in documents is cut from examples: a fenced block that begins with ```cpp FILE:REGION shows that region of that file.
+"""Code in documents is cut from examples: a fenced block that begins with ```cpp FILE:REGION shows that region of that file; so do blocks of
+python and js.
 
-In the file a region stands between `// region: NAME` and `// endregion`; pieces of one name are joined, and the indentation that all lines
-share is taken off. tools/tidy.py reports blocks that differ, and blocks of the guide that are cut from nowhere; --fix writes them anew.
+In the file a region stands between `// region: NAME` and `// endregion` (in Python, `# region: NAME` and `# endregion`); pieces of one name
+are joined, and the indentation that all lines share is taken off. tools/tidy.py reports blocks that differ, and C++ of the guide that is cut
+from nowhere; --fix writes the blocks anew.
 """
 import argparse
 import os
@@ -10,9 +12,9 @@ import re
 import sys
 import textwrap
 
-BLOCK = re.compile(r"^```cpp (?P<file>[\w./-]+):(?P<region>[\w-]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(?:cpp|python|js) (?P<file>[\w./-]+):(?P<region>[\w-]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 FREE = re.compile(r"^```(?:cpp|c\+\+)[ \t]*$", re.MULTILINE)
-MARK = re.compile(r"^\s*// (?:region: (?P<name>[\w-]+)|(?P<end>endregion))\s*$")
+MARK = re.compile(r"^\s*(?://|#) (?:region: (?P<name>[\w-]+)|(?P<end>endregion))\s*$")
 
 
 def regions_of(text):

@@ -292,6 +292,12 @@ class TidyTest(unittest.TestCase):
     def test_code_that_is_its_region_may_stand(self):
         self.passes(examples__x_dot_cc=self.EXAMPLE, docs__page_dot_md="```cpp examples/x.cc:all\nint one = 1;\n  int two = 2;\n```\n")
 
+    def test_regions_of_python_are_found(self):
+        example = "# region: all\none = 1\n# endregion\n"
+        self.passes(examples__x_dot_py=example, docs__page_dot_md="```python examples/x.py:all\none = 1\n```\n")
+        self.finds("snippets", "differs from region 'all'", examples__x_dot_py=example,
+                   docs__page_dot_md="```python examples/x.py:all\none = 2\n```\n")
+
     def test_code_that_is_no_longer_its_region_is_found(self):
         self.finds("snippets", "differs from region 'all'", examples__x_dot_cc=self.EXAMPLE,
                    docs__page_dot_md="# Page\n\n```cpp examples/x.cc:all\nint one = 2;\n```\n")
