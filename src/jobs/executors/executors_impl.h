@@ -117,6 +117,16 @@ struct AtAddress {
   std::size_t kills = 0;   // Orders to stop without an answer: they stop all runs of the job, so nothing is sent meanwhile.
 };
 
+/// A piece of a log that a reader may go on from.
+struct LogPlace {
+  std::int64_t log_id;
+  std::string address;
+  std::int64_t line;  // Lines before it.
+  std::size_t begin;  // Their bytes.
+  std::string text;
+  Instant used;
+};
+
 /// A reader of a log.
 struct LogRead {
   Reply reply;
@@ -240,8 +250,12 @@ struct Executors::Impl {
   // --- logs (logs.cc)
   /// Executors::read_log().
   bool read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply);
+  /// Has the reader go on from the nearest place before its own. True: that has bytes for it, and it is answered.
+  bool go_on(LogRead& read);
   void fetch(const std::shared_ptr<LogRead>& read);
-  void take_log(const std::shared_ptr<LogRead>& read, const LogPiece& piece, const std::string& address);
+  void take_log(const std::shared_ptr<LogRead>& read, LogPiece piece, const std::string& address);
+  /// Keeps a piece for the next answers, within limits::kExecutorLogKept and limits::kLogReaders.
+  void keep_place(LogPlace place);
   void answer_log(LogRead& read, const std::string& address, std::string_view text);
   void end_read(LogRead& read, const Status& why);
   void leave(const LogRead& read);
@@ -290,6 +304,7 @@ struct Executors::Impl {
   std::optional<Instant> last_refused;
   std::optional<Instant> told_refusal;
   std::vector<std::shared_ptr<LogRead>> waiting_reads;
+  std::vector<LogPlace> log_places;                               // The one that was used last is the last one.
   std::tuple<std::string, std::int64_t, std::string> last_probe;  // The last job that was asked for.
   Instant next_job_probe;
   Instant next_node_probe;

@@ -58,6 +58,11 @@ inline constexpr std::size_t kExecutorNodes = 256;
 /// `ExecutorsTest.ALogThatIsTooLongIsRefused`.
 inline constexpr std::size_t kExecutorLogBytes = std::size_t{4} * 1024 * 1024;
 
+/// Bytes of the pieces of logs that are kept for readers, which get them in answers of limits::kLogPiece. One piece is always kept.
+/// Reached: the piece that was used the longest ago is dropped, and a reader that needs it has the executor send the log again. Figure:
+/// none: the calls of the executor show it. Test: `ExecutorsTest.ALongLogIsSentOnce`.
+inline constexpr std::size_t kExecutorLogKept = std::size_t{256} * 1024;
+
 /// Callbacks whose answers wait until the ends in them are stored.
 /// Reached: a further callback is answered before its ends are stored, so a crash in this moment carries out its runs again. Figure: none:
 /// it needs as many executors that report at once. Test: `ExecutorsTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.

@@ -1,5 +1,7 @@
-// executors_impl.h: the log of a run is kept by its executor, which counts lines. A reader counts bytes (the command job-log), so the lines
-// before its place are asked for again. Executors do not say when a log ends: it has ended when the run has.
+// executors_impl.h: the log of a run is kept by its executor, which counts lines. A reader counts bytes (the command job-log), and gets
+// fewer of them in an answer than executors send. So the last pieces are kept with their lines: a reader that goes on needs no earlier line
+// again. Without a kept piece the lines before its place are requested again. Executors do not say when a log ends: it has ended when the
+// run has.
 #include <algorithm>
 #include <boost/json.hpp>
 
@@ -13,8 +15,16 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr Duration kPlaceExpiry = 60s;  // From its last use on. A reader with --follow returns within limits::kLogWait.
+
 /// npm's xxl-job counts lines from 0. Its addresses end so.
 constexpr std::string_view kCountsFromZero = "/job";
+
+/// The log that is read.
+std::int64_t log_of(const LogRead& read) {
+  const std::uint32_t attempt = is_final(read.run.state) && read.run.attempt > 0 ? read.run.attempt - 1 : read.run.attempt;
+  return log_id_of(read.run.id, attempt, read.shard);
+}
 
 /// What the Java client answers for a run without a log.
 bool is_absent(const LogPiece& piece) { return piece.is_end && piece.to_line == 0; }
@@ -50,7 +60,7 @@ bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, 
       if (job && job->job.handler.starts_with(handlers_of(name))) read->group = name;
     }
     if (read->group.empty()) return (*parts)->end_read(*read, {StatusCode::NotFound, "the job of the run has no executors any more"});
-    (*parts)->fetch(read);
+    if (!(*parts)->go_on(*read)) (*parts)->fetch(read);
   });
   return true;
 }
@@ -65,30 +75,74 @@ void Executors::Impl::end_read(LogRead& read, const Status& why) {
   read.reply.fail(why);
 }
 
+bool Executors::Impl::go_on(LogRead& read) {
+  const std::string address = addresses_in(read.run.worker)[read.shard];
+  const std::int64_t log_id = log_of(read);
+  auto best = log_places.end();
+  for (auto at = log_places.begin(); at != log_places.end(); ++at) {
+    const bool is_before = at->log_id == log_id && at->address == address && at->begin <= read.from;
+    if (is_before && (best == log_places.end() || at->begin > best->begin)) best = at;
+  }
+  if (best == log_places.end()) return false;
+  best->used = runtime.scheduler().now();
+  std::rotate(best, best + 1, log_places.end());
+  const LogPlace& place = log_places.back();
+  const std::string_view text = place.text;
+  if (read.from < place.begin + text.size()) {
+    answer_log(read, address, text.substr(read.from - place.begin));
+    return true;
+  }
+  read.line = place.line + std::ranges::count(text, '\n');
+  read.begin = place.begin + text.rfind('\n') + 1;
+  return false;
+}
+
+void Executors::Impl::keep_place(LogPlace place) {
+  const Instant now = runtime.scheduler().now();
+  std::erase_if(log_places, [&](const LogPlace& one) {
+    const bool is_same = one.log_id == place.log_id && one.begin == place.begin && one.address == place.address;
+    return is_same || now - one.used >= kPlaceExpiry;
+  });
+  std::size_t bytes = place.text.size();
+  for (const LogPlace& one : log_places) bytes += one.text.size();
+  while (!log_places.empty() && (bytes > limits::kExecutorLogKept || log_places.size() >= limits::kLogReaders)) {
+    bytes -= log_places.front().text.size();
+    log_places.erase(log_places.begin());
+  }
+  log_places.push_back(std::move(place));
+}
+
 void Executors::Impl::fetch(const std::shared_ptr<LogRead>& read) {
   const std::string address = addresses_in(read->run.worker)[read->shard];
   const std::int64_t first = address.ends_with(kCountsFromZero) ? 0 : 1;
-  const std::uint32_t attempt = is_final(read->run.state) && read->run.attempt > 0 ? read->run.attempt - 1 : read->run.attempt;
-  const std::int64_t log_id = log_id_of(read->run.id, attempt, read->shard);
-  post(groups.find(read->group)->second, address, "/log", log_body(log_id, read->run.due.nanoseconds() / 1'000'000, first + read->line),
+  post(groups.find(read->group)->second, address, "/log",
+       log_body(log_of(*read), read->run.due.nanoseconds() / 1'000'000, first + read->line),
        [this, read, address](const Result<http::ClientAnswer>& answer) {
          if (!answer) return end_read(*read, answer.error());
-         const auto piece = parse_log(answer->status, answer->body);
+         auto piece = parse_log(answer->status, answer->body);
          if (!piece) return end_read(*read, piece.error().with_context(address));
-         take_log(read, *piece, address);
+         take_log(read, *std::move(piece), address);
        });
 }
 
-void Executors::Impl::take_log(const std::shared_ptr<LogRead>& read, const LogPiece& piece, const std::string& address) {
-  const std::size_t end = read->begin + piece.text.size();
+void Executors::Impl::take_log(const std::shared_ptr<LogRead>& read, LogPiece piece, const std::string& address) {
+  const std::string_view text = piece.text;
   if (is_absent(piece) && read->from > 0) return answer_log(*read, address, {});
-  if (end > read->from) return answer_log(*read, address, std::string_view{piece.text}.substr(read->from - read->begin));
-  const auto lines = static_cast<std::int64_t>(std::ranges::count(piece.text, '\n'));
+  if (read->begin + text.size() > read->from) {
+    answer_log(*read, address, text.substr(read->from - read->begin));
+    return keep_place({.log_id = log_of(*read),
+                       .address = address,
+                       .line = read->line,
+                       .begin = read->begin,
+                       .text = std::move(piece.text),
+                       .used = runtime.scheduler().now()});
+  }
+  const std::int64_t lines = std::ranges::count(text, '\n');
   const bool has_time = runtime.scheduler().now() < read->until;
   if (lines > 0 && !has_time)
     return end_read(*read, {StatusCode::DeadlineExceeded, address + " has sent the log from its beginning for too long"});
-  if (lines > 0) {  // All of it is before the place of the reader.
-    read->begin = end;
+  if (lines > 0) {                        // All of it is before the place of the reader.
+    read->begin += text.rfind('\n') + 1;  // A line without an end comes again.
     read->line += lines;
     return fetch(read);
   }

@@ -46,6 +46,45 @@ TEST_F(ExecutorsTest, AReaderWaitsForFurtherOutputAndForTheEnd) {
   EXPECT_TRUE(json::parse(logs[second]).as_object().at("ended").as_bool());
 }
 
+/// An answer has fewer bytes than a piece of an executor. So readers go on within the kept piece, and then at the line behind it.
+TEST_F(ExecutorsTest, ALongLogIsSentOnce) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->lines_of_piece = 1000;
+  for (int i = 0; i < 5000; ++i) peers[0]->log.push_back(std::to_string(i) + " " + std::string(40, 'x'));
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  std::string text;
+  for (std::string data = "first"; !data.empty();) {
+    data = unescape_text(read_log(1, static_cast<std::int64_t>(text.size())).at("data").as_string());
+    text += data;
+  }
+  EXPECT_EQ(std::ranges::count(text, '\n'), 5000);
+  EXPECT_TRUE(text.ends_with("4999 " + std::string(40, 'x') + "\n"));
+  EXPECT_EQ(peers[0]->calls["/log"], 6U) << "each of 5 pieces once, and the end";
+  EXPECT_THAT(json::serialize(read_log(1, 0)), HasSubstr("0 xxx"));
+  EXPECT_EQ(peers[0]->calls["/log"], 6U) << "a second reader gets what is kept";
+  peers[0]->log.emplace_back(limits::kExecutorLogKept, 'y');
+  EXPECT_THAT(json::serialize(read_log(1, static_cast<std::int64_t>(text.size()))), HasSubstr("yyy"));
+  EXPECT_EQ(peers[0]->calls["/log"], 7U);
+  read_log(1, 0);
+  EXPECT_EQ(peers[0]->calls["/log"], 8U) << "the first piece was dropped";
+}
+
+TEST_F(ExecutorsTest, ALineThatGrowsIsReadOn) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->ends_last_line = false;
+  peers[0]->log = {"one", "tw"};
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  EXPECT_EQ(read_log(1, 0).at("data"), "one\\x0atw");
+  EXPECT_EQ(read_log(1, 6).at("data"), "");
+  peers[0]->log = {"one", "two", "three"};
+  EXPECT_EQ(read_log(1, 6).at("data"), "o\\x0athree");
+  EXPECT_EQ(read_log(1, 13).at("data"), "");
+}
+
 TEST_F(ExecutorsTest, ALogThatIsTooLongIsRefused) {
   define_job("a");
   add_registered(1);

@@ -52,6 +52,7 @@ class Peer {
   std::string idle = R"({"code":500,"msg":"busy"})";  // To /idleBeat.
   std::vector<std::string> log;                       // Lines.
   std::int64_t lines_of_piece = 2;
+  bool ends_last_line = true;
   bool keeps_silent = false;  // It answers no /run.
   std::string token;          // The one of the last call.
   std::vector<std::string> headers;
@@ -72,6 +73,7 @@ class Peer {
       const auto lines = static_cast<std::int64_t>(log.size());
       const std::int64_t end = std::min(lines, from + lines_of_piece - 1);
       for (std::int64_t line = from; line <= end; ++line) text += log[static_cast<std::size_t>(line) - 1] + "\n";
+      if (!ends_last_line && end == lines && !text.empty()) text.pop_back();
       return to.send({.body = json::serialize(json::object{
                           {"code", 200},
                           {"content", json::object{{"fromLineNum", from}, {"toLineNum", end}, {"logContent", text}, {"isEnd", false}}}})});
