@@ -8,7 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from executor_kit import Scheduler, poll, run_cases  # noqa: E402
-from imitated_executors import ALL, Executor, JavaExecutor, PhpExecutor, PyxxlExecutor  # noqa: E402
+from imitated_executors import ALL, Executor, GoExecutor, JavaExecutor, PhpExecutor, PyxxlExecutor  # noqa: E402
 
 OTHER_TOKEN = "another-token-of-32-characters-x"
 
@@ -225,6 +225,50 @@ def a_kill_leaves_other_runs_alone(scheduler):
         scheduler.wait_for_end("pyxxl-beside", second, "succeeded")
 
 
+def runs_that_a_kill_drops_without_a_report_end(scheduler):
+    """When all runs of the job there are killed, the order to stop is sent. The executor drops a run that waited in it and reports nothing of it."""
+    with PyxxlExecutor(scheduler, "pyxxl") as executor:
+        first, order = begin(scheduler, executor, "pyxxl-beside")
+        second, _ = begin(scheduler, executor, "pyxxl-beside")
+        scheduler.ask("job", "kill", str(first))
+        assert not executor.kills
+        scheduler.ask("job", "kill", str(second))
+        poll("the kill at the executor", lambda: executor.kills)
+        assert executor.end(order, 500, "job running, killed") == 200
+        for number in (first, second):
+            scheduler.wait_for_end("pyxxl-beside", number, "killed")
+        scheduler.register("pyxxl", executor.address, path="/api/registryRemove")
+
+
+def work_that_may_go_on_is_avoided(scheduler):
+    """A Go executor reports a run that was killed, or had no more time, as a success, and its task may still work. The next runs go to another
+    executor, and to the first one only if there is no other."""
+    for job in ("go-works", "go-short"):
+        with GoExecutor(scheduler, "go") as one, GoExecutor(scheduler, "go") as two:
+            one.register()
+            two.register()
+            number = scheduler.trigger(job)
+            there = poll("the order", lambda: one.orders and one or two.orders and two)  # noqa: B023
+            other = two if there is one else one
+            if job == "go-works":
+                scheduler.wait_until_running(job, number)
+                scheduler.ask("job", "kill", str(number))
+            poll("the kill at the executor", lambda: there.kills)  # noqa: B023
+            assert there.end(there.orders[0], 200, "cancelled") == 200
+            scheduler.wait_for_end(job, number, "killed" if job == "go-works" else "timed-out")
+            scheduler.ask("job", "edit", job, "--attempt-timeout", "1h")  # The next runs end in time on any machine.
+            for i in range(3):
+                number = scheduler.trigger(job)
+                assert other.end(other.next_order(i + 1), 200, "") == 200
+                scheduler.wait_for_end(job, number, "succeeded")
+            assert len(there.orders) == 1
+            scheduler.register("go", other.address, path="/api/registryRemove")
+            number = scheduler.trigger(job)
+            assert there.end(there.next_order(2), 200, "") == 200
+            scheduler.wait_for_end(job, number, "succeeded")
+            scheduler.register("go", there.address, path="/api/registryRemove")
+
+
 class ManyAddresses(Executor):
     """One server for many addresses, which differ in their paths."""
     name = "java"
@@ -253,8 +297,8 @@ def a_broadcast_survives_a_restart(scheduler):
 
 
 OWN = (php_answers_401_to_a_wrong_token, java_reports_several_ends_in_one_request, java_repeats_what_was_not_answered, java_takes_leave,
-       pyxxl_is_answered_so_that_it_reports_no_failure, a_broadcast_survives_a_restart)
-SLOW = (a_kill_leaves_other_runs_alone,)  # rondod gives an executor ten seconds to report the end.
+       pyxxl_is_answered_so_that_it_reports_no_failure, work_that_may_go_on_is_avoided, a_broadcast_survives_a_restart)
+SLOW = (a_kill_leaves_other_runs_alone, runs_that_a_kill_drops_without_a_report_end)  # rondod gives an executor ten seconds to report the end.
 
 
 def scheduler_of(rondo, rondod):

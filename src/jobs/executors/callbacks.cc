@@ -49,6 +49,10 @@ bool Executors::Impl::take(std::int64_t callback, const std::set<std::string>& o
   const bool is_its = found != runs.end() && of_groups.contains(found->second.group) && id.is_of(found->second.open.attempt()) &&
                       id.shard < found->second.shards.size();
   Shard* const shard = is_its ? &found->second.shards[id.shard] : nullptr;
+  // Executors in JavaScript and Go report a stopped run as a success, also while its handler goes on.
+  if (item.code != kCodeDone) {
+    std::erase_if(unresolved, [&](const auto& one) { return one.second.log_id == item.log_id && of_groups.contains(one.second.group); });
+  }
   if (shard == nullptr || shard->stage < Shard::Stage::Sent || shard->stage == Shard::Stage::Ended) {
     ++stats.late;
     return false;

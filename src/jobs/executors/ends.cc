@@ -75,6 +75,7 @@ void Executors::Impl::stop(std::int64_t id) {
   run.stop_by = runtime.scheduler().now() + (std::ranges::any_of(run.shards, was_sent) ? settings.stopping : Duration{0});
   for (std::size_t i = 0; i < run.shards.size(); ++i) {
     if (was_sent(run.shards[i])) {
+      avoid(run, i);
       kill(run, i);
     } else if (run.shards[i].stage != Shard::Stage::Ended) {
       end_shard(run, i, {StatusCode::Cancelled, "it was stopped before it was sent"}, {});
@@ -85,11 +86,20 @@ void Executors::Impl::stop(std::int64_t id) {
   find_room();
 }
 
+void Executors::Impl::avoid(const OpenRun& run, std::size_t index) {
+  const Instant now = runtime.scheduler().now();
+  std::erase_if(unresolved, [&](const auto& one) { return now >= one.second.until; });
+  if (unresolved.size() >= limits::kExecutorUnresolved) return;
+  unresolved.insert_or_assign(
+      {run.job, run.shards[index].address},
+      Unresolved{.group = run.group, .log_id = log_id_of(run.open.run(), run.open.attempt(), index), .until = now + settings.away});
+}
+
 void Executors::Impl::kill(OpenRun& run, std::size_t index) {
   const std::string address = run.shards[index].address;
   const std::pair key{run.job, address};
   AtAddress& at = at_addresses[key];
-  const auto is_other = [&](const AtAddress::Part& part) { return part.first != run.open.run(); };
+  const auto is_other = [&](const AtAddress::Part& part) { return !runs.at(part.first).stop_by; };
   if (at.kills > 0) return;
   if (std::ranges::any_of(at.taken, is_other)) {
     return run.open.in_trouble(address + " has other runs of the job, which an order to stop would end, too");

@@ -109,6 +109,13 @@ struct Lane {
   std::map<std::string, std::map<std::pair<int, std::uint64_t>, Order>> lines;  // By address.
 };
 
+/// A run that was told to stop, and may still go on at its executor.
+struct Unresolved {
+  std::string group;
+  std::int64_t log_id;
+  Instant until;  // It counts no longer than this.
+};
+
 /// What a job has at an address: runs, each with the number of its shard.
 struct AtAddress {
   using Part = std::pair<std::int64_t, std::size_t>;
@@ -159,6 +166,7 @@ struct Executors::Impl {
   void is_well(const std::string& group, const std::string& address);
   bool is_healthy(const Node& node) const;
   /// Those that may get a run of the job, in the order of their addresses. Whether they are idle is only known for Route::Busyover.
+  /// Executors where a stopped run of the job may go on count as unhealthy if there are others.
   std::vector<Candidate> candidates(const Group& group, std::int64_t job, Route route) const;
   /// The nodes of a group have changed: has the store remember them, in the next turn.
   void remember(const std::string& group) {
@@ -208,7 +216,9 @@ struct Executors::Impl {
   OpenRun take_run(std::int64_t run);
   /// AsyncRun::on_stop.
   void stop(std::int64_t run);
-  /// Tells the executor of a shard to stop it, unless other runs of the job are there, which would be stopped, too.
+  /// Has the next runs of the job go to other executors than that of a stopped shard, if there are any.
+  void avoid(const OpenRun& run, std::size_t shard);
+  /// Tells the executor of a shard to stop it, unless other runs of the job are there that were not told to stop: all of them would end.
   void kill(OpenRun& run, std::size_t shard);
   /// In the next turn more may be sent or begin.
   void find_room() { room_timer.arm_at(runtime.scheduler().now()); }
@@ -290,6 +300,7 @@ struct Executors::Impl {
   std::map<std::int64_t, HeldCallback> held;
   std::int64_t last_callback = 0;
   std::map<std::pair<std::int64_t, std::string>, AtAddress> at_addresses;  // By job and address.
+  std::map<std::pair<std::int64_t, std::string>, Unresolved> unresolved;   // The same.
   std::set<std::pair<std::int64_t, std::string>> freed;                    // Where more may be sent: for use_room().
   std::set<std::int64_t> stopped;                                          // Runs that were told to stop: for use_room().
   std::size_t in_line = 0;                                                 // Orders in lanes without a place.

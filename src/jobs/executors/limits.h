@@ -63,6 +63,11 @@ inline constexpr std::size_t kExecutorLogBytes = std::size_t{4} * 1024 * 1024;
 /// none: the calls of the executor show it. Test: `ExecutorsTest.ALongLogIsSentOnce`.
 inline constexpr std::size_t kExecutorLogKept = std::size_t{256} * 1024;
 
+/// Jobs at addresses where a run was told to stop, and may still go on.
+/// Reached: the next run of a further one may go to the same address. Figure: none: the executors show it. Test:
+/// `ExecutorsTest.AnExecutorWhereAKilledRunMayGoOnIsAvoided` keeps one.
+inline constexpr std::size_t kExecutorUnresolved = 1'000;
+
 /// Callbacks whose answers wait until the ends in them are stored.
 /// Reached: a further callback is answered before its ends are stored, so a crash in this moment carries out its runs again. Figure: none:
 /// it needs as many executors that report at once. Test: `ExecutorsTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.

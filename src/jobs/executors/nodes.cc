@@ -94,14 +94,20 @@ std::vector<Candidate> Executors::Impl::candidates(const Group& group, std::int6
   const bool is_fixed =
       route == Route::First || route == Route::Last || route == Route::ConsistentHash || route == Route::ShardingBroadcast;
   std::vector<Candidate> all;
+  std::vector<bool> is_avoided;
+  bool has_other = false;
   for (const auto& [address, node] : group.nodes) {
     if (node.is_drained || node.has_left) continue;
     const auto orders = in_flight.find(address);
     const bool is_full = !is_fixed && orders != in_flight.end() && orders->second >= settings.in_flight_of_address;
+    const auto stopped_run = is_fixed ? unresolved.end() : unresolved.find({job, address});
+    is_avoided.push_back(stopped_run != unresolved.end() && runtime.scheduler().now() < stopped_run->second.until);
     all.push_back({.name = address,
                    .is_healthy = is_healthy(node) && !is_full,
                    .is_idle = route != Route::Busyover || !at_addresses.contains({job, address})});
+    has_other = has_other || (!is_avoided.back() && all.back().is_healthy && all.back().is_idle);
   }
+  for (std::size_t i = 0; has_other && i < all.size(); ++i) all[i].is_healthy = all[i].is_healthy && !is_avoided[i];
   return all;
 }
 
