@@ -48,7 +48,7 @@ class Scheduler:
     def token_line(self, token):
         if not token:
             return ""
-        path = os.path.join(self.folder, token)
+        path = os.path.join(self.folder, f"token-{len(os.listdir(self.folder))}")
         with open(path, "w", encoding="utf-8") as file:
             file.write(token + "\n")
         return f'token_file = "{path}"\n'
