@@ -2,6 +2,7 @@
 // and the canonical form of an address is its own canonical form.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -61,6 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_message(answer->message);
   }
   if (const auto log = parse_log(200, bytes); has_value(log)) check_log(*log, bytes);
+  if (const auto log = parse_cut_log(200, std::string{bytes}); has_value(log)) check_log(*log, bytes);
   if (const auto registration = parse_registration(bytes); has_value(registration)) check_registration(*registration);
   if (const auto items = parse_callbacks(bytes); has_value(items)) check_callbacks(*items);
   return 0;

@@ -93,6 +93,7 @@ struct Client::Call final : TimerNode {
   std::string body;                                        // The body of the answer.
   std::size_t header_bytes = 0;
   bool is_too_long = false;
+  bool is_cut = false;
   bool has_opened = false;     // A socket, to an address that is allowed.
   std::string forbidden = {};  // The last address that is not allowed.
   std::array<char, CURL_ERROR_SIZE> error{};
@@ -263,7 +264,7 @@ Status Client::prepare(Call& call) {
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.request.body.size()));
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(call.deadline - call.started));
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(call.request.connect_timeout));
-  curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.request.answer_bytes));
+  if (!call.request.cuts_answer) curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.request.answer_bytes));
   curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, kKeptSeconds);
   curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call.request.fresh_connection ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, call.request.fresh_connection ? 1L : 0L);
@@ -307,7 +308,7 @@ Result<ClientAnswer> Client::result_of(Call& call, CURLcode code) const {
   call.was_late = code == CURLE_OPERATION_TIMEDOUT;
   long sent = 0;
   curl_easy_getinfo(call.easy.get(), CURLINFO_REQUEST_SIZE, &sent);
-  switch (code) {
+  switch (call.is_cut ? CURLE_OK : code) {
     case CURLE_OK: break;
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL: return failed(StatusCode::InvalidArgument);
@@ -316,7 +317,7 @@ Result<ClientAnswer> Client::result_of(Call& call, CURLcode code) const {
   }
   long status = 0;
   curl_easy_getinfo(call.easy.get(), CURLINFO_RESPONSE_CODE, &status);
-  return ClientAnswer{.status = static_cast<unsigned>(status), .body = std::move(call.body)};
+  return ClientAnswer{.status = static_cast<unsigned>(status), .body = std::move(call.body), .is_cut = call.is_cut};
 }
 
 /// Removes 'call', and leaves its answer for a later turn.
@@ -472,14 +473,16 @@ int Client::close_socket(void* client, curl_socket_t socket) {
 std::size_t Client::write_body(char* bytes, std::size_t size, std::size_t count, void* of_call) {
   Call& call = *static_cast<Call*>(of_call);
   const std::size_t length = size * count;
-  call.is_too_long = length > call.request.answer_bytes - std::min(call.request.answer_bytes, call.body.size());
+  const std::size_t room = call.request.answer_bytes - std::min(call.request.answer_bytes, call.body.size());
+  call.is_too_long = length > room && !call.request.cuts_answer;
   if (call.is_too_long) return 0;  // Ends the transfer.
   try {
-    call.body.append(bytes, length);
+    call.body.append(bytes, std::min(length, room));
   } catch (const std::bad_alloc&) {
     return 0;
   }
-  return length;
+  call.is_cut = length > room;
+  return call.is_cut ? 0 : length;
 }
 
 std::size_t Client::write_header(char*, std::size_t size, std::size_t count, void* of_call) {

@@ -42,6 +42,7 @@ struct ClientRequest {
   Duration timeout = 10s;         // From post() to the end of the answer, with the time in the queue.
   Duration connect_timeout = 3s;  // The part of the timeout for the look-up of the name and the connection.
   std::size_t answer_bytes = limits::kHttpAnswerBytes;
+  bool cuts_answer = false;  // A longer body is cut, and is no error.
   /// Makes a connection for this request. A reused one can be closed by the host at the same moment. Then libcurl sends the request once
   /// more, although the host may have taken the first one.
   bool fresh_connection = false;
@@ -50,6 +51,7 @@ struct ClientRequest {
 struct ClientAnswer {
   unsigned status = 0;
   std::string body;
+  bool is_cut = false;  // ClientRequest::cuts_answer: there was more.
 };
 
 /// Called once for an accepted request, in a later turn of the client or in its destructor. It must not destroy the client. Errors:

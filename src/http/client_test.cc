@@ -240,7 +240,16 @@ TEST_F(HttpClient, AHostThatIsNotThereIsUnavailable) {
   EXPECT_EQ(code_of({.url = url}), StatusCode::Unavailable);
 }
 
-TEST_F(HttpClient, AnAnswerAboveTheLimitIsCut) {
+TEST_F(HttpClient, AnAnswerMayBeCutInPlaceOfAnError) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{70'000}, std::size_t{99'999}, std::size_t{100'000}}) {
+    const Result<ClientAnswer> answer = call({.url = url("/bytes"), .timeout = 100s, .answer_bytes = bytes, .cuts_answer = true});
+    ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
+    EXPECT_EQ(answer->body.size(), bytes);
+    EXPECT_EQ(answer->is_cut, bytes < 100'000) << bytes;
+  }
+}
+
+TEST_F(HttpClient, AnAnswerAboveTheLimitIsRefused) {
   EXPECT_EQ(code_of({.url = url("/bytes"), .answer_bytes = 99'999}), StatusCode::ResourceExhausted);
   EXPECT_EQ(code_of({.url = url("/bytes"), .answer_bytes = 100'000}), StatusCode::Ok);
   RawHost host;

@@ -108,7 +108,7 @@ inline constexpr std::size_t kHttpQueue = 4096;
 
 /// Bytes of an answer's body for which ClientRequest::answer_bytes sets no other limit. Answers wait for their receiver, up to kHttpQueue.
 /// Reached: ResourceExhausted; the connection is closed. Figure: none: the caller gets the error. Test:
-/// `HttpClient.AnAnswerAboveTheLimitIsCut`.
+/// `HttpClient.AnAnswerAboveTheLimitIsRefused`.
 inline constexpr std::size_t kHttpAnswerBytes = std::size_t{64} * 1024;
 
 /// Hosts of which the client counts failures. A host without requests is forgotten when there is no room.

@@ -39,6 +39,14 @@ class Logger(Executor):
         return 200, {"code": 200, "content": {"fromLineNum": first, "toLineNum": last, "logContent": text, "isEnd": False}}
 
 
+class JavaLogger(Logger):
+    """It sends all lines in one piece, as the Java client does."""
+
+    def log(self, first):
+        text = "".join(f"{n:0{LINE - 1}}\n" for n in range(first, self.lines + 1))
+        return 200, content(text, first, self.lines)
+
+
 class Raw(Logger):
     """The answer to /log is made by 'make', from the number of the line."""
 
@@ -122,6 +130,27 @@ def run_short(scheduler, executor, number):
     assert said.returncode == 0 and len(said.stdout) == PIECE * LINE, said.stderr
 
 
+def log_in_one_piece_is_read_in_parts(scheduler):
+    """An executor that sends all lines in one piece, 20 MiB: rondod takes 1 MiB of each answer."""
+    with running(scheduler, JavaLogger) as (executor, number, _):
+        run_short(scheduler, executor, number)
+        before, asked = peak(scheduler), len(executor.asked)
+        executor.lines = 20 * MIB // LINE
+        reader = scheduler.daemon.start("job", "log", str(number))
+        reader.line = 0
+        try:
+            read_numbers(reader, executor.lines)
+            assert reader.stdout.readline() == "" and reader.wait(PATIENCE) == 0, reader.stderr.read()
+        finally:
+            reader.kill()
+            reader.wait(PATIENCE)
+            reader.stdout.close()
+            reader.stderr.close()
+        print(f"  {len(executor.asked) - asked} calls, {(peak(scheduler) - before) / MIB:.1f} MiB more memory")
+        assert len(executor.asked) - asked <= 25, len(executor.asked) - asked
+        assert is_sanitized(scheduler) or peak(scheduler) - before < 16 * MIB
+
+
 def two_readers_share_the_pieces(scheduler):
     """A second reader, from the beginning, and answers of other places in between."""
     with running(scheduler, Logger) as (executor, number, _):
@@ -157,7 +186,7 @@ def places_that_no_log_has(scheduler):
 
 
 def gigabyte(scheduler):
-    """An answer of 1 GB: the connection ends at 4 MiB, and the reader gets the reason."""
+    """An answer of 1 GB without the end of a line: the connection ends at 1 MiB, and the reader gets the reason."""
     class Huge(Logger):
         def answer(self, path, headers, body):
             if path != "/log":
@@ -167,7 +196,7 @@ def gigabyte(scheduler):
     with running(scheduler, Huge) as (_, number, _):
         before = peak(scheduler)
         said = scheduler.daemon.run("job", "log", str(number))
-        assert said.returncode != 0 and "longer than 4194304 bytes" in said.stderr, said
+        assert said.returncode != 0 and "longer than 1048576 bytes" in said.stderr, said
         assert is_sanitized(scheduler) or peak(scheduler) - before < 16 * MIB
 
 
@@ -235,7 +264,7 @@ def answers_that_are_none(scheduler):
             assert scheduler.daemon.run("job", "log", str(number)).returncode == 0, one
 
 
-CASES = (long_log_is_sent_once, two_readers_share_the_pieces, places_that_no_log_has, gigabyte, no_end, control_characters, answers_that_are_none)
+CASES = (long_log_is_sent_once, log_in_one_piece_is_read_in_parts, two_readers_share_the_pieces, places_that_no_log_has, gigabyte, no_end, control_characters, answers_that_are_none)
 
 
 def main(rondo, rondod, *only):

@@ -53,10 +53,10 @@ inline constexpr std::size_t kExecutorValues = 200'000;
 /// `ExecutorsTest.AtTheLimitOfAddressesOneMoreIsRefused`.
 inline constexpr std::size_t kExecutorNodes = 256;
 
-/// Bytes of a piece of a log. Some executors send a whole log in one piece.
-/// Reached: the reader gets the error. Figure: none: the reader gets it. Test:
-/// `ExecutorsTest.ALogThatIsTooLongIsRefused`.
-inline constexpr std::size_t kExecutorLogBytes = std::size_t{4} * 1024 * 1024;
+/// Bytes of an answer with a piece of a log. Some executors send a whole log in one piece.
+/// Reached: the lines that are whole are taken, and the next ones are requested. A longer line is an error. Figure: none: the reader gets
+/// all lines, or the error. Test: `ExecutorsTest.ALogInOnePieceIsReadInParts`.
+inline constexpr std::size_t kExecutorLogBytes = std::size_t{1024} * 1024;
 
 /// Bytes of the pieces of logs that are kept for readers, which get them in answers of limits::kLogPiece. One piece is always kept.
 /// Reached: the piece that was used the longest ago is dropped, and a reader that needs it has the executor send the log again. Figure:

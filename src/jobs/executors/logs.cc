@@ -119,7 +119,7 @@ void Executors::Impl::fetch(const std::shared_ptr<LogRead>& read) {
        log_body(log_of(*read), read->run.due.nanoseconds() / 1'000'000, first + read->line),
        [this, read, address](const Result<http::ClientAnswer>& answer) {
          if (!answer) return end_read(*read, answer.error());
-         auto piece = parse_log(answer->status, answer->body);
+         auto piece = answer->is_cut ? parse_cut_log(answer->status, answer->body) : parse_log(answer->status, answer->body);
          if (!piece) return end_read(*read, piece.error().with_context(address));
          take_log(read, *std::move(piece), address);
        });

@@ -54,11 +54,7 @@ TEST_F(ExecutorsTest, ALongLogIsSentOnce) {
   for (int i = 0; i < 5000; ++i) peers[0]->log.push_back(std::to_string(i) + " " + std::string(40, 'x'));
   trigger("a");
   ASSERT_TRUE(gets_orders(1));
-  std::string text;
-  for (std::string data = "first"; !data.empty();) {
-    data = unescape_text(read_log(1, static_cast<std::int64_t>(text.size())).at("data").as_string());
-    text += data;
-  }
+  const std::string text = whole_log(1);
   EXPECT_EQ(std::ranges::count(text, '\n'), 5000);
   EXPECT_TRUE(text.ends_with("4999 " + std::string(40, 'x') + "\n"));
   EXPECT_EQ(peers[0]->calls["/log"], 6U) << "each of 5 pieces once, and the end";
@@ -85,13 +81,25 @@ TEST_F(ExecutorsTest, ALineThatGrowsIsReadOn) {
   EXPECT_EQ(read_log(1, 13).at("data"), "");
 }
 
-TEST_F(ExecutorsTest, ALogThatIsTooLongIsRefused) {
+TEST_F(ExecutorsTest, ALineOfALogThatIsTooLongIsRefused) {
   define_job("a");
   add_registered(1);
   trigger("a");
   ASSERT_TRUE(gets_orders(1));
   peers[0]->log = {std::string(limits::kExecutorLogBytes, 'x')};
-  EXPECT_THAT(json::serialize(read_log(1, 0)), HasSubstr("the answer is longer than 4194304 bytes"));
+  EXPECT_THAT(json::serialize(read_log(1, 0)), HasSubstr("a line of the log is longer than 1048576 bytes"));
+}
+
+TEST_F(ExecutorsTest, ALogInOnePieceIsReadInParts) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->lines_of_piece = 1'000'000;
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) expected += peers[0]->log.emplace_back(std::to_string(i) + std::string(3000, 'x')) + "\n";
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  EXPECT_EQ(whole_log(1), expected);
+  EXPECT_EQ(peers[0]->calls["/log"], 4U) << "three parts of 1 MiB, and the end";
 }
 
 TEST_F(ExecutorsTest, TheLogsOfABroadcastFollowEachOther) {

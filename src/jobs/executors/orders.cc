@@ -32,7 +32,8 @@ void Executors::Impl::post(const Group& group, const std::string& address, std::
     request.headers.push_back({"XXL-JOB-ACCESS-TOKEN", group.settings.token});
     if (node->second.dialect == Dialect::Orth) request.headers.push_back({"Orth-ACCESS-TOKEN", group.settings.token});
   }
-  if (path == "/log") request.answer_bytes = limits::kExecutorLogBytes;
+  request.cuts_answer = path == "/log";
+  if (request.cuts_answer) request.answer_bytes = limits::kExecutorLogBytes;
   // A request on a used connection may be sent twice.
   request.fresh_connection = path == "/run" || path == "/trigger" || path == "/kill";
   auto if_here = [weak = std::weak_ptr<Impl*>(self), done](Result<http::ClientAnswer> answer) {

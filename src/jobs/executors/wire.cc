@@ -190,6 +190,17 @@ Result<LogPiece> log_in(const json::value& body) {
   return LogPiece{.from_line = *from, .to_line = *to, .text = std::string{text_in(*piece, "logContent")}, .is_end = is_end};
 }
 
+/// The end of the last line's end "\n" in a JSON text; 0: there is none. O(bytes).
+std::size_t end_of_lines(std::string_view body) {
+  std::size_t at = body.rfind("\\n");
+  for (; at != std::string_view::npos; at = at == 0 ? at - 1 : body.rfind("\\n", at - 1)) {
+    const std::size_t before = body.substr(0, at).find_last_not_of('\\');
+    const std::size_t backslashes = at - (before + 1);  // Each second one is escaped.
+    if (backslashes % 2 == 0) return at + 2;
+  }
+  return 0;
+}
+
 /// What 'read' reads from the body of an answer. An InvalidArgument says what the executor sent.
 template <class T>
 Result<T> read_answer(unsigned http_status, std::string_view body, Result<T> (&read)(const json::value&)) {
@@ -316,6 +327,14 @@ Result<CallAnswer> parse_call_answer(unsigned http_status, std::string_view body
 }
 
 Result<LogPiece> parse_log(unsigned http_status, std::string_view body) { return read_answer<LogPiece>(http_status, body, log_in); }
+
+Result<LogPiece> parse_cut_log(unsigned http_status, std::string body) {
+  const std::size_t end = end_of_lines(body);
+  if (end == 0) return wrong("a line of the log is longer than " + std::to_string(limits::kExecutorLogBytes) + " bytes");
+  body.resize(end);
+  body += "\"}}";  // The ends of the text, of 'content', and of the answer.
+  return parse_log(http_status, body);
+}
 
 Result<Registration> parse_registration(std::string_view body) {
   const Result<json::value> value = parse(body);

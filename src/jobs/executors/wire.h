@@ -92,6 +92,8 @@ struct LogPiece {
 /// Reads the answer to /log from `content` or `data`. FailedPrecondition with the executor's message if the code is not 200;
 /// InvalidArgument as in parse_call_answer() for anything else.
 Result<LogPiece> parse_log(unsigned http_status, std::string_view body);
+/// The same for an answer of which 'body' is the beginning: the piece has the lines that are whole in it. InvalidArgument also if none is.
+Result<LogPiece> parse_cut_log(unsigned http_status, std::string body);
 
 /// The body of /api/registry and /api/registryRemove.
 struct Registration {

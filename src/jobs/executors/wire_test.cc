@@ -292,6 +292,23 @@ TEST(Wire, ALogKeepsItsBytes) {
   EXPECT_EQ(log(200, "{\"code\":200,\"data\":{\"logContent\":\"a\xff\\n\\u0000\"}}"), (std::string{"0-0 a\xff\n\0", 8}));
 }
 
+TEST(Wire, ALogThatIsCutHasItsWholeLines) {
+  const std::string body = R"({"code":200,"msg":null,"content":{"fromLineNum":1,"toLineNum":9,"logContent":"one\\n two\nthree \\\n\u20ac)";
+  const std::string head = body.substr(0, body.find("one"));
+  const auto cut = [&](std::size_t size) {
+    const auto read = parse_cut_log(200, body.substr(0, size));
+    return read ? read->text : "error: " + read.error().to_string();
+  };
+  for (std::size_t size = body.find(" two") + 6; size < body.find("three"); ++size) EXPECT_EQ(cut(size), "one\\n two\n");
+  EXPECT_EQ(cut(body.size()), "one\\n two\nthree \\\n") << "the backslash before the end of a line is escaped";
+  EXPECT_EQ(cut(body.size() - 3), "one\\n two\nthree \\\n") << "within a character";
+  for (const std::size_t size : {std::size_t{0}, head.size(), head.size() + 5, body.find(" two") + 5})
+    EXPECT_THAT(cut(size), HasSubstr("a line of the log is longer than 1048576 bytes")) << size;
+  EXPECT_THAT(log(200, R"({"code":500,"msg":"a\n)"), HasSubstr("no usable body"));
+  EXPECT_FALSE(parse_cut_log(200, R"({"code":500,"msg":"a\n)").has_value());
+  EXPECT_FALSE(parse_cut_log(200, R"([[{"logContent":"a\n)").has_value());
+}
+
 TEST(Wire, AnythingElseIsNoLog) {
   for (const std::string_view body :
        {"", "<html>", "[]", "{}", R"({"code":200})", R"({"code":200,"content":"text"})", R"({"code":200,"content":[],"data":null})",

@@ -245,6 +245,14 @@ class ExecutorsTest : public test::JobsTestbed {
     return json::parse(logs[number]).as_object();
   }
 
+  std::string whole_log(std::int64_t run) {
+    std::string text;
+    for (std::string data = "first"; !data.empty(); text += data) {
+      data = unescape_text(read_log(run, static_cast<std::int64_t>(text.size())).at("data").as_string());
+    }
+    return text;
+  }
+
   std::map<std::size_t, std::string> logs;  // Answers, or errors, as JSON.
   std::vector<std::unique_ptr<AnswerPort>> ports;
   ExecutorSettings settings;
