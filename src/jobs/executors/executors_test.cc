@@ -29,6 +29,18 @@ TEST_F(ExecutorsTest, ARunIsCarriedOutByAnExecutorThatHasRegistered) {
   EXPECT_EQ(executors->stats().dispatched, 1U);
 }
 
+TEST_F(ExecutorsTest, ARunWhoseResultComesBeforeTheAnswerCountsAsAccepted) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->keeps_silent = true;
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  EXPECT_EQ(report(log_id(orders()[0]), 200, "quick"), kDone);
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded quick"));
+  peers[0]->answer_kept();
+  EXPECT_TRUE(becomes([&] { return executors->stats().dispatched == 1; }));
+}
+
 TEST_F(ExecutorsTest, TheFirstResultWinsAndLaterOnesAreAnsweredAlike) {
   define_job("a");
   add_registered(1);

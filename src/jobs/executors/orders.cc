@@ -76,15 +76,25 @@ void Executors::Impl::send(OpenRun& run, std::size_t index) {
   run.open.begins_later("waits until " + shard.address + " has accepted it");
   Lane* const lane = std::exchange(shard.lane, nullptr);  // The call keeps the place, also if the run ends before its answer.
   post(group, shard.address, shard.path, run_body(order, dialect == Dialect::Orth),
-       [this, lane, id, attempt = run.open.attempt(), index, now, address = shard.address,
-        of_job = run.job](Result<http::ClientAnswer> answer) {
+       [this, lane, id, attempt = run.open.attempt(), index, now, address = shard.address, of_job = run.job,
+        of_group = run.group](Result<http::ClientAnswer> answer) {
          // The program ends: its next start links the run.
          if (!answer && answer.error().code() == StatusCode::Cancelled) return;
          lane_choice.ended(of_job, runtime.clock().wall_now(), runtime.scheduler().now() - now, jobs.options());
          Shard place{.address = address, .lane = lane};
          leave_lane(place);
+         take_answer(of_group, address, answer);
          answered(id, attempt, index, answer);
        });
+}
+
+void Executors::Impl::take_answer(const std::string& group, const std::string& address, const Result<http::ClientAnswer>& answer) {
+  if (!answer) return failed(group, address, answer.error());
+  is_well(group, address);
+  const auto said = parse_call_answer(answer->status, answer->body);
+  const bool is_accepted = said && said->code == kCodeDone;
+  ++(is_accepted ? stats.dispatched : stats.refused);
+  if (Node* const known = node(group, address)) ++(is_accepted ? known->accepted : known->refused);
 }
 
 void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size_t index, const Result<http::ClientAnswer>& answer) {
@@ -92,7 +102,6 @@ void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size
   if (found == runs.end() || found->second.open.attempt() != attempt || index >= found->second.shards.size()) return;
   OpenRun& run = found->second;
   Shard& shard = run.shards[index];
-  answer ? is_well(run.group, shard.address) : failed(run.group, shard.address, answer.error());
   // Its result may have come before the answer.
   if (shard.stage != Shard::Stage::Sent) return;
   if (!answer && (answer.error().code() == StatusCode::Unavailable || answer.error().code() == StatusCode::PermissionDenied))
@@ -106,8 +115,6 @@ void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size
   const auto said = parse_call_answer(answer->status, answer->body);
   Node* const known = node(run.group, shard.address);
   if (said && said->code == kCodeDone) return accepted(run, index);
-  ++stats.refused;
-  if (known != nullptr) ++known->refused;
   if (said && known != nullptr && speaks_otherwise(shard, said->message)) {
     known->dialect = shard.path == "/run" ? Dialect::Later : Dialect::Classic;
     set_stage(run, index, shard, Shard::Stage::Waits);
@@ -133,9 +140,7 @@ void Executors::Impl::unsent(std::int64_t id, std::size_t index, const Status& w
 }
 
 void Executors::Impl::accepted(OpenRun& run, std::size_t index) {
-  ++stats.dispatched;
   Shard& shard = run.shards[index];
-  if (Node* const known = node(run.group, shard.address)) ++known->accepted;
   set_stage(run, index, shard, Shard::Stage::Accepted);
   run.open.began_at(runtime.clock().wall_now());
   // The order to stop may have been there before it.

@@ -107,8 +107,11 @@ void Executors::Impl::job_probed(const std::string& group, std::int64_t job, con
     if (!is_at_executor(shard) || run.group != group) continue;
     if (said->code != kCodeDone) {
       shard.idle.reset();
+      if (shard.stage != Shard::Stage::Silent || parts.size() != 1) continue;
       // What it does for the job can only be this run.
-      if (shard.stage == Shard::Stage::Silent && parts.size() == 1) accepted(run, index);
+      ++stats.dispatched;
+      if (Node* const known = node(group, address)) ++known->accepted;
+      accepted(run, index);
     } else if (!shard.idle && now - shard.since >= settings.probe / 2) {
       shard.idle = now;
     }
