@@ -165,6 +165,7 @@ Status Dial::open() {
   is_set = ::curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1)) == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK && is_set;
+  is_set = ::curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L) == CURLE_OK && is_set;  // An end does not wait for the look-up of a name.
   is_set = ::curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L) == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdle) == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, kKeepAlivePeriod) == CURLE_OK && is_set;
