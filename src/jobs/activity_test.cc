@@ -208,9 +208,10 @@ TEST_F(ActivityTest, ARunWithoutItsHandlerOrAFactNamesIt) {
 TEST_F(ActivityTest, ARunThatWaitsForRoomSaysWhatItsHandlerSaysOfIt) {
   std::string why = "the printer is off";
   const auto none = [](std::int64_t) { return false; };
-  RemoteRuns(*jobs).handle("print", {.basic = {.begin = [](const AsyncRun&) {}, .has_room = none}, .why_no_room = [&why] { return why; }});
-  RemoteRuns(*jobs).handle("throws",
-                           {.basic = {.begin = [](const AsyncRun&) {}, .has_room = none}, .why_no_room = []() -> std::string { throw 7; }});
+  RemoteRuns(*jobs).handle(
+      "print", {.basic = {.begin = [](const AsyncRun&) {}, .has_room = none}, .why_no_room = [&why](std::int64_t) { return why; }});
+  RemoteRuns(*jobs).handle("throws", {.basic = {.begin = [](const AsyncRun&) {}, .has_room = none},
+                                      .why_no_room = [](std::int64_t) -> std::string { throw 7; }});
   jobs->start();
   define({.name = "one", .handler = "print"});
   define({.name = "two", .handler = "throws"});

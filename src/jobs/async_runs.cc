@@ -105,7 +105,7 @@ void AsyncRuns::start(LiveRun& live, const RemoteHandler& handler, Status thrown
   const bool was_killed = live.verdict.has_value();  // Before a restart.
   auto state = std::make_shared<AsyncRun::State>();
   state->run = live.run.id;
-  state->job = live.job->job;
+  state->job = live.job_of_attempt();
   state->scheduled = live.run.scheduled;
   state->number = live.run.attempt;
   state->begun = core_.wall_now();

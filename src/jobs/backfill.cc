@@ -96,4 +96,40 @@ Result<FoundRuns> backfill_job(JobStore& store, Planner& planner, const std::str
   return found;
 }
 
+Result<FoundRuns> add_requested_runs(JobStore& store, StoredJob stored, JobRun run) {
+  if (!is_readable(stored)) return failure(StatusCode::DataLoss, stored.job.note);
+  auto descendants = descendants_of(store, stored.job.name);
+  if (!descendants) return failure(std::move(descendants.error()));
+  run.job_id = stored.id;
+  run.job = stored.job.name;
+  FoundRuns added;
+  append_family(added.runs, std::move(run), *descendants);
+  if (Status status = store.add_runs(added.runs); !status.ok()) return failure(std::move(status));
+  std::string name = stored.job.name;
+  added.jobs.emplace(std::move(name), std::move(stored));
+  for (Descendant& descendant : *descendants) added.jobs.emplace(descendant.job.job.name, std::move(descendant.job));
+  return added;
+}
+
+Status check_rerun(const JobRun& run) {
+  if (is_final(run.state) && run.state != RunState::Succeeded) return {};
+  const std::string number = std::to_string(run.id);
+  return {StatusCode::FailedPrecondition, run.state == RunState::Succeeded
+                                              ? "the run " + number + " has succeeded: `rondo job trigger` runs its job once more"
+                                              : "the run " + number + " has not ended: `rondo job kill` ends it"};
+}
+
+Result<FoundRuns> rerun_job(JobStore& store, const JobRun& failed, WallTime now) {
+  auto stored = store.find(failed.job);
+  if (!stored) return failure(std::move(stored.error()));
+  if (stored->id != failed.job_id) return failure(StatusCode::NotFound, "the job of the run " + std::to_string(failed.id) + " was removed");
+  return add_requested_runs(store, std::move(*stored),
+                            {.scheduled = failed.scheduled,
+                             .due = now,
+                             .band = Band::Backfill,
+                             .parameters = failed.parameters,
+                             .address = failed.address,
+                             .rerun_of = failed.id});
+}
+
 }  // namespace rondo::jobs

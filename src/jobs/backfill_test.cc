@@ -1,5 +1,5 @@
 // Backfill: past instants without a run get one, once; which ranges and jobs are refused; and how the runs wait for each other and for the
-// other runs of their job.
+// other runs of their job. Reruns: which runs run again, and as what. Triggers with parameters of their own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -254,6 +254,169 @@ TEST_F(BackfillTest, AfterARestartTheRunsOfAStoppedJobGoOnWithTheSameIds) {
   EXPECT_THAT(begun, ElementsAre("00", "00", "01", "02"));
   EXPECT_EQ(rows("j").back().id, added.front().id);
   EXPECT_THAT(runs("j"), ElementsAre("succeeded", "succeeded", "succeeded"));
+}
+
+/// Ends what is under way as failed, and reruns it.
+class RerunTest : public BackfillTest {
+ protected:
+  void fail_one() {
+    ASSERT_TRUE(becomes([this] { return !running.empty(); }));
+    parameters.push_back(running.begin()->second.job().parameters);
+    running.extract(running.begin()).mapped().end({StatusCode::Internal, "broken"});
+    ASSERT_TRUE(all_ended());
+  }
+  Result<JobRun> rerun(std::int64_t run) {
+    return answer<JobRun>([&](auto done) { jobs->rerun(run, done); });
+  }
+  std::string refusal(std::int64_t run) {
+    const auto refused = rerun(run);
+    return refused ? "not refused" : refused.error().to_string();
+  }
+  JobRun trigger_with(const std::string& name, const TriggerOptions& with) {
+    const auto run = answer<JobRun>([&](auto done) { jobs->trigger(name, with, done); });
+    EXPECT_TRUE(run.has_value()) << run.error().to_string();
+    return run.value_or(JobRun{});
+  }
+  /// The first attempt of two fails.
+  void fail_retry() {
+    const std::size_t before = begun.size();
+    ASSERT_TRUE(becomes([this] { return !running.empty(); }));
+    parameters.push_back(running.begin()->second.job().parameters);
+    running.extract(running.begin()).mapped().end({StatusCode::Internal, "broken"});
+    ASSERT_TRUE(has_begun(std::max(before, begun.size()) + 1));
+  }
+  std::vector<std::string> parameters;
+};
+
+TEST_F(RerunTest, AFailedRunRunsAgainForItsOwnInstant) {
+  put(hourly("j"));
+  const std::int64_t first = backfill("j", hours(1, 2)).value().front().id;
+  fail_one();
+  const auto again = rerun(first);
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_EQ(again->scheduled, hours(1, 2).from);
+  EXPECT_EQ(again->rerun_of, first);
+  EXPECT_NE(again->id, first);
+  end_one();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(begun, ElementsAre("01", "01"));
+  EXPECT_THAT(runs("j"), ElementsAre("failed broken", "succeeded"));
+  EXPECT_THAT(backfill("j", hours(1, 2)).value(), IsEmpty()) << "the instant has its run";
+}
+
+TEST_F(RerunTest, ARerunMayFailAndRunAgain) {
+  put(hourly("j"));
+  std::int64_t last = backfill("j", hours(1, 2)).value().front().id;
+  for (int i = 0; i < 3; ++i) {
+    fail_one();
+    const auto again = rerun(last);
+    ASSERT_TRUE(again.has_value()) << again.error().to_string();
+    EXPECT_EQ(again->rerun_of, last);
+    last = again->id;
+  }
+  end_one();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(begun, ElementsAre("01", "01", "01", "01"));
+}
+
+TEST_F(RerunTest, AKilledRunRunsAgain) {
+  put(hourly("j"));
+  const std::int64_t first = trigger("j").id;
+  ASSERT_TRUE(has_begun(1));
+  ASSERT_TRUE(jobs->kill(first).ok());
+  ASSERT_TRUE(all_ended());
+  ASSERT_TRUE(rerun(first).has_value());
+  end_one();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("j"), ElementsAre("killed killed by a user", "succeeded"));
+}
+
+TEST_F(RerunTest, RunsThatSucceededHaveNotEndedOrAreUnknownAreRefused) {
+  put(hourly("j"));
+  const std::int64_t done = trigger("j").id;
+  EXPECT_THAT(refusal(done), HasSubstr("failed-precondition: the run 1 has not ended"));
+  end_one();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(refusal(done), HasSubstr("failed-precondition: the run 1 has succeeded"));
+  EXPECT_THAT(refusal(99), HasSubstr("not-found: no run 99: it never was"));
+  const std::int64_t failed = trigger("j").id;
+  fail_one();
+  ASSERT_TRUE(answer<StoredJob>([&](auto answered) { jobs->remove("j", answered); }).has_value());
+  EXPECT_THAT(refusal(failed), HasSubstr("not-found: no run 2"));
+  put(hourly("j"));
+  EXPECT_THAT(refusal(failed), HasSubstr("not-found: no run 2")) << "a new job of the same name";
+}
+
+TEST_F(RerunTest, ARerunStopsNoRunOfItsJob) {
+  put(hourly("j", Overlap::Cover));
+  const std::int64_t first = trigger("j").id;
+  fail_one();
+  trigger("j");
+  ASSERT_TRUE(has_begun(2));
+  ASSERT_TRUE(rerun(first).has_value());
+  run_a_while();
+  EXPECT_EQ(begun.size(), 2U) << "the rerun waits";
+  end_one();
+  end_one();
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("j"), ElementsAre("failed broken", "succeeded", "succeeded"));
+}
+
+TEST_F(RerunTest, TheJobsBelowRunAfterIt) {
+  put(hourly("top"));
+  define({.name = "below", .handler = "keep", .parents = {"top"}});
+  const std::int64_t first = backfill("top", hours(1, 2)).value().front().id;
+  fail_one();
+  ASSERT_THAT(runs("below"), ElementsAre(HasSubstr("skipped")));
+  const auto again = rerun(first);
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  end_one();
+  end_one();
+  ASSERT_TRUE(all_ended());
+  const JobRun below = rows("below").front();
+  EXPECT_EQ(below.state, RunState::Succeeded);
+  EXPECT_EQ(below.scheduled, hours(1, 2).from);
+  EXPECT_THAT(below.parents, ElementsAre(again->id));
+}
+
+TEST_F(RerunTest, ParametersOfATriggerHoldForItsRunItsRetriesAndItsReruns) {
+  Job job = hourly("j");
+  job.parameters = "of the job";
+  job.retries = 1;
+  job.backoff = 1ms;
+  put(job);
+  const std::int64_t first = trigger_with("j", {.parameters = "of the run"}).id;
+  ASSERT_TRUE(has_begun(1));
+  parameters.push_back(running.begin()->second.job().parameters);
+  stop();
+  start();  // The attempt begins again.
+  ASSERT_TRUE(has_begun(2));
+  parameters.push_back(running.begin()->second.job().parameters);
+  running.extract(running.begin()).mapped().end({StatusCode::Internal, "broken"});
+  ASSERT_TRUE(has_begun(3));
+  fail_one();
+  ASSERT_TRUE(rerun(first).has_value());
+  fail_retry();
+  fail_one();
+  trigger("j");
+  fail_retry();
+  fail_one();
+  EXPECT_THAT(parameters, ElementsAre("of the run", "of the run", "of the run", "of the run", "of the run", "of the job", "of the job"));
+}
+
+TEST_F(RerunTest, ParametersOfATriggerAreAsLongAsThoseOfAJob) {
+  put(hourly("j"));
+  const auto refused = [this](const std::string& text) {
+    const auto run = answer<JobRun>([&](auto done) { jobs->trigger("j", {.parameters = text}, done); });
+    return run ? "not refused" : run.error().to_string();
+  };
+  EXPECT_THAT(refused(std::string(limits::kJobParameters + 1, 'x')), HasSubstr("parameters: more than 65536 bytes"));
+  EXPECT_THAT(refused("\xff"), HasSubstr("parameters: it is not UTF-8"));
+  EXPECT_THAT(rows("j"), IsEmpty());
+  trigger_with("j", {.parameters = std::string(limits::kJobParameters, 'x')});
+  fail_one();
+  EXPECT_EQ(parameters.front().size(), limits::kJobParameters);
+  EXPECT_EQ(rows("j").front().parameters->size(), limits::kJobParameters);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ Outcome Dispatch::begin_handler(LiveRun& live, const Ticket& ticket) {
 Attempt Dispatch::attempt_of(LiveRun& live, const HandlerEntry& handler) {
   runs_.count_attempt(live, core_.wall_now());
   return {.handler = handler.handler,
-          .job = live.job->job,
+          .job = live.job_of_attempt(),
           .run = live.run.id,
           .scheduled = live.run.scheduled,
           .number = live.run.attempt,

@@ -224,7 +224,12 @@ void append_family(std::vector<JobRun>& runs, JobRun top, const std::vector<Desc
   runs.push_back(std::move(top));
   if (is_final(run.state)) return;
   for (const Descendant& descendant : descendants) {
-    JobRun below{.job_id = descendant.job.id, .job = descendant.job.job.name, .scheduled = run.scheduled, .due = run.due, .band = run.band};
+    JobRun below{.job_id = descendant.job.id,
+                 .job = descendant.job.job.name,
+                 .scheduled = run.scheduled,
+                 .due = run.due,
+                 .band = run.band,
+                 .rerun_of = run.rerun_of};
     for (const std::size_t parent : descendant.parents) below.parents.push_back(static_cast<std::int64_t>(first + parent));
     runs.push_back(std::move(below));
   }

@@ -137,7 +137,7 @@ class World {
   /// A fixed delay goes on from the end of its run.
   void go_on_after_runs(Planned& planned) {
     for (const JobRun& run : options_.runs) {
-      if (run.job_id == planned.job.id && run.band != Band::Manual) move_on(planned, up_at(std::max(run.due, now_)));
+      if (run.job_id == planned.job.id && !is_requested(run.band)) move_on(planned, up_at(std::max(run.due, now_)));
     }
   }
 

@@ -140,7 +140,6 @@ Status check_times(const Job& job) {
 /// A job is stored as JSON, which has no other text.
 Status check_texts(const Job& job) {
   std::vector<std::pair<std::string_view, std::string_view>> texts{{"handler", job.handler},
-                                                                   {"parameters", job.parameters},
                                                                    {"owner", job.owner},
                                                                    {"note", job.note},
                                                                    {"stop_note", job.stop_note},
@@ -154,8 +153,7 @@ Status check_texts(const Job& job) {
   for (const auto& [field, text] : texts) {
     if (!is_utf8(text)) return refuse(field, "it is not UTF-8");
     if (field == "handler" && safe_length(text) != text.size()) return refuse(field, "it has control characters");
-    if (field != "parameters" && text.size() > limits::kJobText)
-      return refuse(field, "more than " + std::to_string(limits::kJobText) + " bytes");
+    if (text.size() > limits::kJobText) return refuse(field, "more than " + std::to_string(limits::kJobText) + " bytes");
   }
   return {};
 }
@@ -283,6 +281,12 @@ Status check_values(const Job& job) {
   return {};
 }
 
+Status check_parameters(std::string_view parameters) {
+  if (!is_utf8(parameters)) return refuse("parameters", "it is not UTF-8");
+  if (parameters.size() <= limits::kJobParameters) return {};
+  return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
+}
+
 Status check(const Job& job) {
   if (!is_name(job.name)) {
     return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) +
@@ -292,9 +296,7 @@ Status check(const Job& job) {
   if (Status status = check_texts(job); !status.ok()) return status;
   if (Status status = check_tags(job); !status.ok()) return status;
   if (Status status = check_times(job); !status.ok()) return status;
-  if (job.parameters.size() > limits::kJobParameters) {
-    return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
-  }
+  if (Status status = check_parameters(job.parameters); !status.ok()) return status;
   if (Status status = check_parents(job); !status.ok()) return status;
   if (Status status = check_facts(job); !status.ok()) return status;
   if (stored_bytes(job) > limits::kJobBytes)

@@ -32,18 +32,11 @@ Result<StoredJob> remove_job(JobStore& store, const std::string& name) {
   return stored;
 }
 
-Result<FoundRuns> trigger_job(JobStore& store, const std::string& name, WallTime now) {
-  auto stored = store.find(name);
-  if (!stored) return failure(std::move(stored.error()));
-  if (!is_readable(*stored)) return failure(StatusCode::DataLoss, stored->job.note);
-  auto descendants = descendants_of(store, name);
-  if (!descendants) return failure(std::move(descendants.error()));
-  FoundRuns triggered;
-  append_family(triggered.runs, {.job_id = stored->id, .job = name, .scheduled = now, .due = now, .band = Band::Manual}, *descendants);
-  if (Status status = store.add_runs(triggered.runs); !status.ok()) return failure(std::move(status));
-  triggered.jobs.emplace(name, std::move(*stored));
-  for (Descendant& descendant : *descendants) triggered.jobs.emplace(descendant.job.job.name, std::move(descendant.job));
-  return triggered;
+/// The error for a run that a user names, and that the store does not have.
+Status unknown_run(std::int64_t run, const Status& why) {
+  if (why.code() != StatusCode::NotFound) return why;
+  const std::string number = std::to_string(run);
+  return {StatusCode::NotFound, "no run " + number + ": it never was, is no longer kept, or its job was removed"};
 }
 
 }  // namespace
@@ -229,26 +222,56 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
       });
 }
 
-void Jobs::trigger(std::string name, Done<JobRun> done) {
-  impl_->core.called("trigger", name);
-  const WallTime now = impl_->core.wall_now();
+/// 'add' stores the runs, and the first of them is the answer. 'work' names it in a journal.
+void Jobs::add_requested(std::string name, std::string work, std::function<Result<FoundRuns>(JobStore& store)> add, Done<JobRun> done) {
   Status full = impl_->runs.room_for(name, 1);
   const std::size_t added = full.ok() ? 1 : 0;
   impl_->runs.count_runs(name, added, 0);  // Many calls may come before the first answer.
   impl_->core.store.submit<FoundRuns>(
-      "trigger " + name,
-      [name, now, full = std::move(full)](JobStore& store, Planner&) -> Result<FoundRuns> {
+      std::move(work),
+      [full = std::move(full), add = std::move(add)](JobStore& store, Planner&) -> Result<FoundRuns> {
         if (!full.ok()) return failure(full);
         if (Status claimed = store.claim(); !claimed.ok()) return failure(std::move(claimed));  // The run begins here.
-        return trigger_job(store, name, now);
+        return add(store);
       },
-      [this, name, added, done = std::move(done)](Result<FoundRuns> triggered) {
+      [this, name, added, done = std::move(done)](Result<FoundRuns> found) {
         impl_->runs.count_runs(name, 0, added);
-        if (triggered) {
-          for (const JobRun& run : triggered->runs) impl_->timetable.add(run, triggered->jobs.at(run.job).job);
+        if (found) {
+          for (const JobRun& run : found->runs) impl_->timetable.add(run, found->jobs.at(run.job).job);
         }
-        impl_->core.call_done<JobRun>(
-            done, triggered ? Result<JobRun>{std::move(triggered->runs.front())} : Result<JobRun>{failure(triggered.error())});
+        impl_->core.call_done<JobRun>(done,
+                                      found ? Result<JobRun>{std::move(found->runs.front())} : Result<JobRun>{failure(found.error())});
+      });
+}
+
+void Jobs::trigger(std::string name, TriggerOptions with, Done<JobRun> done) {
+  const bool is_plain = !with.parameters && with.address.empty();
+  is_plain ? impl_->core.called("trigger", name)
+           : impl_->core.called("trigger with", name, with.parameters.has_value(), with.parameters.value_or(""), with.address);
+  JobRun run{.scheduled = impl_->core.wall_now(), .due = impl_->core.wall_now(), .band = Band::Manual};
+  run.parameters = std::move(with.parameters);
+  run.address = std::move(with.address);
+  std::string work = "trigger " + name;
+  auto add = [name, run = std::move(run)](JobStore& store) -> Result<FoundRuns> {
+    if (Status wrong = check_parameters(run.parameters.value_or("")); !wrong.ok()) return failure(std::move(wrong));
+    auto stored = store.find(name);
+    if (!stored) return failure(std::move(stored.error()));
+    return add_requested_runs(store, std::move(*stored), run);
+  };
+  add_requested(std::move(name), std::move(work), std::move(add), std::move(done));
+}
+
+void Jobs::rerun(std::int64_t run, Done<JobRun> done) {
+  impl_->core.called("rerun", run);
+  const std::string number = std::to_string(run);
+  impl_->core.store.submit<JobRun>(
+      "find run " + number, [run](JobStore& store, Planner&) { return store.run(run); },
+      [this, run, number, done = std::move(done)](Result<JobRun> failed) mutable {
+        if (!failed) return impl_->core.call_done(done, failure(unknown_run(run, failed.error())));
+        if (Status refused = check_rerun(*failed); !refused.ok()) return impl_->core.call_done(done, failure(std::move(refused)));
+        std::string name = failed->job;
+        auto add = [again = std::move(*failed), now = impl_->core.wall_now()](JobStore& store) { return rerun_job(store, again, now); };
+        add_requested(std::move(name), "rerun " + number, std::move(add), std::move(done));
       });
 }
 
@@ -374,6 +397,11 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "stop") return call.with<Text, Text>([this](const Text& name, const Text& note) { stop(name, note); });
   if (verb == "remove") return call.with<Text>([this](const Text& name) { remove(name); });
   if (verb == "trigger") return call.with<Text>([this](const Text& name) { trigger(name); });
+  if (verb == "trigger with")
+    return call.with<Text, bool, Text, Text>([this](const Text& name, bool has, const Text& parameters, const Text& address) {
+      trigger(name, {.parameters = has ? std::optional{parameters} : std::nullopt, .address = address});
+    });
+  if (verb == "rerun") return call.with<Run>([this](Run run) { rerun(run); });
   if (verb == "backfill")
     return call.with<Text, std::int64_t, std::int64_t, std::size_t, bool>(
         [this](const Text& name, std::int64_t from, std::int64_t to, std::size_t max, bool is_dry) {

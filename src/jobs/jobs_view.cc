@@ -139,10 +139,10 @@ RunActivity JobsView::of_ending_run(const LiveRun& live) const {
   return activity;
 }
 
-std::string JobsView::why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const {
+std::string JobsView::why_no_room(const std::shared_ptr<const RemoteHandler>& handler, std::int64_t run) const {
   if (handler == nullptr || !handler->why_no_room) return {};
   std::string why;
-  const Status thrown = impl_.core.call_out([&] { why = handler->why_no_room(); });
+  const Status thrown = impl_.core.call_out([&] { why = handler->why_no_room(run); });
   if (!thrown.ok()) why = thrown.message();
   return why.empty() ? why : ": " + why;
 }
@@ -160,7 +160,7 @@ RunActivity JobsView::of_due_run(const LiveRun& live) const {
       const Status thrown = impl_.core.call_out([&] { activity.text = async->held(live.run.id); });
       if (!thrown.ok()) activity.text = thrown.message();
     }
-    if (activity.text.empty()) activity.text = "waits for room at the handler " + handler + why_no_room(async);
+    if (activity.text.empty()) activity.text = "waits for room at the handler " + handler + why_no_room(async, live.run.id);
   } else if (const std::vector<Fact> facts = impl_.facts.missing(live); !facts.empty()) {
     activity.text = "waits for " + facts.front().to_string();
   } else if (!impl_.handlers.contains(handler) && impl_.handlers.waits_for(handler)) {

@@ -64,7 +64,7 @@ class JobsView {
   RunActivity of_due_run(const LiveRun& live) const;
   RunActivity of_ending_run(const LiveRun& live) const;
   /// ": " and why the handler has no room; empty if it gives no reason.
-  std::string why_no_room(const std::shared_ptr<const RemoteHandler>& handler) const;
+  std::string why_no_room(const std::shared_ptr<const RemoteHandler>& handler, std::int64_t run) const;
   Jobs::Impl& impl_;
 };
 

@@ -77,6 +77,13 @@ struct LiveRun {
   Instant stop_asked = Instant::never();  // When the handler of the attempt under way was asked to stop.
 
   bool has_begun() const noexcept { return stage == Stage::Running || stage == Stage::Ending; }
+  /// The job as an attempt receives it: with the parameters of the run, if it has its own.
+  std::shared_ptr<const Job> job_of_attempt() const {
+    if (!run.parameters) return job->job;
+    auto own = std::make_shared<Job>(*job->job);
+    own->parameters = *run.parameters;
+    return own;
+  }
 };
 
 }  // namespace rondo::jobs

@@ -57,6 +57,12 @@ void RemoteRuns::remembered(std::string key, Jobs::Done<std::string> done) {
       std::move(work), [key = std::move(key)](JobStore& store, Planner&) { return store.remembered(key); },
       impl_.core.done_for_store(std::move(done)));
 }
+Result<std::string> RemoteRuns::check_address(const std::string& handler, const std::string& address) const {
+  impl_.core.expect_here("check_address");
+  const HandlerEntry* const entry = impl_.handlers.find(handler);
+  if (entry != nullptr && entry->async != nullptr && entry->async->check_address) return entry->async->check_address(address);
+  return failure(StatusCode::InvalidArgument, "the handler '" + handler + "' runs at no executor, so its runs have no address");
+}
 std::shared_ptr<const Job> RemoteRuns::job_of(std::int64_t run) const {
   impl_.core.expect_here("job_of");
   const LiveRun* const live = impl_.runs.find(run);

@@ -27,9 +27,11 @@ struct RemoteHandler {
   std::function<std::string(std::int64_t run)> held = {};
   /// True: the handler applies Job::overlap itself, at each executor, unless Job::overlap_scope is Job. Backfilled runs are not its matter.
   bool applies_overlap = false;
-  /// Why has_room() may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
+  /// Why has_room(run) may return false, for people who ask for what a run waits, such as "worker 'w1' has not reported since
   /// 2026-11-01T02:30:00Z". Empty text, or no function: only because other runs take the room.
-  std::function<std::string()> why_no_room = {};
+  std::function<std::string(std::int64_t run)> why_no_room = {};
+  /// Ok with the canonical form if a run may be sent to this address alone. Empty: the handler knows no addresses.
+  std::function<Result<std::string>(const std::string& address)> check_address = {};
 };
 
 class RemoteRuns {
@@ -54,6 +56,9 @@ class RemoteRuns {
   /// JobStore::remember(), for what must outlive this program.
   void remember(std::string key, std::string text);
   void remembered(std::string key, Jobs::Done<std::string> done);
+  /// TriggerOptions::address for a job with this handler: 'address' in its canonical form. InvalidArgument for a
+  /// handler without addresses; InvalidArgument, NotFound or PermissionDenied for an address that the handler does not have at present.
+  Result<std::string> check_address(const std::string& handler, const std::string& address) const;
   /// A run without a stored end, as far as this process knows it; null if there is no such run. Before is_recovered() it may be one of an
   /// earlier process. Valid until the next call.
   const JobRun* find(std::int64_t run) const;

@@ -43,7 +43,10 @@ json::value json_of(const JobRun& run) {
                      run.note,
                      json_of(run.parents),
                      run.worker,
-                     run.is_killed};
+                     run.is_killed,
+                     json_of(run.parameters),
+                     run.address,
+                     run.rerun_of};
 }
 json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(job.job), job.is_running, json_of(job.next)}; }
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
@@ -136,7 +139,7 @@ bool read(const json::value& from, JobRun& to) {
   // A journal of an earlier version does not have the worker and what follows.
   constexpr std::size_t kMembersBefore = 13;
   return read_first(from, kMembersBefore, to.id, to.job_id, to.job, to.scheduled, to.due, to.band, to.state, to.attempt, to.missed,
-                    to.begun, to.ended, to.note, to.parents, to.worker, to.is_killed);
+                    to.begun, to.ended, to.note, to.parents, to.worker, to.is_killed, to.parameters, to.address, to.rerun_of);
 }
 bool read(const json::value& from, std::pair<std::int64_t, std::string>& to) { return read_all(from, to.first, to.second); }
 bool read(const json::value& from, StoredJob& to) { return read_all(from, to.id, to.job, to.is_running, to.next); }

@@ -17,6 +17,16 @@ TEST(StoreResults, ARunKeepsItsWorker) {
   EXPECT_EQ(read.worker, "web-1");
 }
 
+TEST(StoreResults, ARunKeepsWhatIsSetForIt) {
+  std::string text;
+  write_result(JobRun{.id = 7, .job = "a", .parameters = "own", .address = "http://a:1", .rerun_of = 3}, text);
+  JobRun read;
+  ASSERT_TRUE(read_result(text, read)) << text;
+  EXPECT_EQ(read.parameters, "own");
+  EXPECT_EQ(read.address, "http://a:1");
+  EXPECT_EQ(read.rerun_of, 3);
+}
+
 TEST(StoreResults, ARunOfAJournalWithoutWorkersIsRead) {
   JobRun read;
   ASSERT_TRUE(read_result(R"([7,1,"a",5,6,0,0,2,0,null,null,"note",[3]])", read));

@@ -117,6 +117,28 @@ def check_runs(daemon, checker):
         expect(daemon, 0, "job", "remove", name, "--yes")
 
 
+def check_requested(daemon, checker):
+    """A trigger with parameters of its own, and reruns."""
+    expect(daemon, 0, "job", "add", "again", "--handler", "nothing", "--parameters", "of the job", "--manual")
+    run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "again", "--parameters", 'own "x" \\x41'))
+    assert run["parameters"] == 'own "x" \\x5cx41' and run["band"] == "manual", run
+    wait_for(daemon, checker, "again", lambda runs: runs[0]["state"] == "failed")
+    expect(daemon, 0, "job", "edit", "again", "--handler", "log")
+    new = checker.check("job-rerun", expect(daemon, 0, "--json", "job", "rerun", str(run["run"])))
+    assert (new["rerun_of"], new["scheduled"], new["parameters"]) == (run["run"], run["scheduled"], run["parameters"]), new
+    runs = wait_for(daemon, checker, "again", lambda runs: runs[0]["state"] == "succeeded")
+    assert runs[0]["rerun_of"] == run["run"], runs
+    assert f"rerun of {run['run']}" in expect(daemon, 0, "job", "runs", "again")
+    assert f"the run {new['run']} has succeeded" in expect(daemon, 1, "job", "rerun", str(new["run"]))
+    assert expect(daemon, 0, "job", "rerun", str(run["run"])) == f"run {new['run'] + 1}: runs {run['run']} again\n"
+    assert "no run 999999" in expect(daemon, 1, "job", "rerun", "999999")
+    assert "is no number of a run" in expect(daemon, 2, "job", "rerun", "x")
+    assert "runs at no executor" in expect(daemon, 2, "job", "trigger", "again", "--address", "http://127.0.0.1:1")
+    assert "more than 65536 bytes" in expect(daemon, 2, "job", "trigger", "again", "--parameters", "x" * 65537)
+    expect(daemon, 0, "job", "remove", "again", "--yes")
+    assert f"no run {run['run']}" in expect(daemon, 1, "job", "rerun", str(run["run"]))
+
+
 def check_failures(daemon, checker):
     """What failed, of all jobs; after a failure that a table refuses."""
     before = len(checker.check("job-failures", expect(daemon, 0, "--json", "job", "failures"))["rows"])
@@ -506,6 +528,10 @@ def check_executors(daemon, checker):
     assert not json.loads(expect(daemon, 0, "--json", "executor-drain", "billing", address, "--resume"))["drained"]
     assert checker.check("stats", expect(daemon, 0, "--json", "stats"))["executors"]["dispatched"] == 0
     assert "has no executor" in expect(daemon, 1, "executor-drain", "billing", "http://127.0.0.1:2")
+    run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "far", "--address", address + "/"))
+    assert run["address"] == address, run
+    assert "group 'billing' has no executor" in expect(daemon, 1, "job", "trigger", "far", "--address", "http://169.254.169.254/latest")
+    expect(daemon, 2, "job", "trigger", "far", "--address", "file:///etc/passwd")
     assert "InvalidArgument" not in expect(daemon, 2, "executor-drain", "billing", "file:///etc/passwd")
 
 
@@ -520,6 +546,7 @@ def main(rondo, rondod, schemas):
     with Rondod(rondod, rondo, plane="none", jobs=True) as daemon:
         check_definitions(daemon, checker)
         check_runs(daemon, checker)
+        check_requested(daemon, checker)
         check_failures(daemon, checker)
         check_family(daemon, checker)
         check_worker(daemon, checker)

@@ -179,8 +179,21 @@ std::vector<Command> controlling_commands() {
       {.name = "trigger",
        .help = "Run a job once, now, whether it is started or not",
        .arguments = {name()},
+       .options = {{.name = "--parameters", .value = "TEXT", .help = "Text for the handler of this run, in place of that of the job"},
+                   {.name = "--address",
+                    .value = "URL",
+                    .help = "Executor that gets this run: one that `rondo executors` lists for its group"}},
        .answered_by = Daemon,
        .meant_by = {"run"}},
+      {.name = "rerun",
+       .help = "Run a run again that has failed, timed out or was killed, for its own instant",
+       .details =
+           "The new run has the same scheduled instant. It has the parameters and the address of the run, if it was triggered with\n"
+           "some, and otherwise those that the job has now. It begins when no other run of the job is running or waits, and the jobs\n"
+           "below run after it. A broadcast is sent to the executors whose shards have failed; after a restart of the daemon to all.",
+       .arguments = {{.name = "RUN", .help = "Number of the run, as in runs and failures"}},
+       .answered_by = Daemon,
+       .meant_by = {"retry"}},
       {.name = "backfill",
        .help = "Run a job for past instants that have no run",
        .details = "Prints the instants, and asks before it adds their runs. They begin one by one (with --overlap concurrent: as many as\n"

@@ -236,7 +236,11 @@ int stop(const Caller& caller) {
 }
 
 int trigger(const Caller& caller) {
-  return caller.answer("job-trigger", caller.name(),
+  json::object arguments = caller.name();
+  for (const std::string_view name : {"parameters", "address"}) {
+    if (const std::string* const word = caller.call.find("--" + std::string{name})) arguments[name] = escape_text(*word);
+  }
+  return caller.answer("job-trigger", arguments,
                        [&caller](const json::object& run) { return caller.call.word("NAME") + ": run " + member(run, "run") + "\n"; });
 }
 
@@ -337,6 +341,8 @@ int runs(const Caller& caller) {
       json::object row = one.as_object();
       row["note"] = run_note(row);
       row["place"] = row.contains("place") ? row.at("place") : json::value("");
+      if (row.contains("rerun_of")) row["band"] = "rerun of " + member(row, "rerun_of");
+      row.erase("rerun_of");
       row.erase("progress");
       row.erase("trouble");
       row.erase("activity");
@@ -390,6 +396,18 @@ int kill(const Caller& caller) {
   });
 }
 
+int rerun(const Caller& caller) {
+  const Result<std::int64_t> run = number_of_run(caller);
+  if (!run) return report(caller.options, run.error());
+  const Result<json::object> again = caller.backend.call("job-rerun", {{"run", *run}}, {});
+  if (!again) {
+    // A run that has succeeded is none to run again: trying again does not help.
+    return report(caller.options, again.error(), again.error().code() == StatusCode::FailedPrecondition ? kExitFailed : -1);
+  }
+  print(caller.options.json ? json_text(*again) + "\n" : "run " + member(*again, "run") + ": runs " + std::to_string(*run) + " again\n");
+  return finish_output();
+}
+
 int show_log(const Caller& caller) {
   const Result<std::int64_t> run = number_of_run(caller);
   if (!run) return report(caller.options, run.error());
@@ -440,7 +458,7 @@ int export_all(const Caller& caller) {
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
 int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
 
-constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 18> kVerbs{{{"add", add},
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 19> kVerbs{{{"add", add},
                                                                                       {"edit", edit},
                                                                                       {"remove", remove},
                                                                                       {"list", list},
@@ -448,6 +466,7 @@ constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 18> kV
                                                                                       {"start", start},
                                                                                       {"stop", stop},
                                                                                       {"trigger", trigger},
+                                                                                      {"rerun", rerun},
                                                                                       {"backfill", backfill},
                                                                                       {"next", next},
                                                                                       {"runs", runs},

@@ -47,7 +47,9 @@ void add_absent_job_commands(DaemonAdder& commands) {
   add("jobs", {text("tag"), text("owner")});
   add("workers", {});
   add("job-stats", {});
-  for (const std::string_view name : {"job", "job-start", "job-remove", "job-trigger"}) add(name, {text("name")});
+  for (const std::string_view name : {"job", "job-start", "job-remove"}) add(name, {text("name")});
+  add("job-trigger", {text("name"), text("parameters"), text("address")});
+  add("job-rerun", {integer("run")});
   add("job-stop", {text("name"), text("note")});
   add("job-put", {text("definition"), flag("start"), flag("dry_run")});
   add("jobs-put", {text("definitions"), flag("dry_run")});

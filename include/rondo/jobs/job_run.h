@@ -31,7 +31,7 @@ enum class Band : std::uint8_t {
   Direct,    // Later, but within JobsOptions::grace: it fired immediately.
   Misfire,   // Beyond: Job::misfire decided.
   Manual,    // Triggered by a user or a program.
-  Backfill,  // A past instant without a run, for which a user or a program asked: Jobs::backfill().
+  Backfill,  // A past instant for which a user or a program asked: Jobs::backfill() and Jobs::rerun().
 };
 /// "ring", "direct", "misfire", "manual" or "backfill".
 std::string_view to_string(Band band) noexcept;
@@ -43,7 +43,7 @@ struct JobRun {
   std::int64_t id = 0;  // Given by the store, never used again. It stays the same over restarts and attempts.
   std::int64_t job_id = 0;
   std::string job = {};     // The name of the job.
-  WallTime scheduled = {};  // Unique by job, except for Band::Manual.
+  WallTime scheduled = {};  // Unique by job, except for Band::Manual and reruns.
   WallTime due = {};        // When it may begin: scheduled plus jitter, or the time of the next attempt.
   Band band = Band::Ring;
   RunState state = RunState::Due;
@@ -59,6 +59,12 @@ struct JobRun {
   /// database of an earlier version.
   std::string worker = {};
   bool is_killed = false;  // By a user. It is not begun again.
+  /// Jobs::trigger() was given them for this run in place of Job::parameters. Empty: the run has those of its job.
+  std::optional<std::string> parameters = {};
+  /// The only executor that may get the run, as TriggerOptions::address; empty: each one of its group.
+  std::string address = {};
+  /// The run that Jobs::rerun() runs again with this one; a run of a job below has the same number. 0: none.
+  std::int64_t rerun_of = 0;
 };
 
 /// True if a later run of its job has stopped the run (Overlap::Cover).

@@ -25,7 +25,8 @@
 // again. A replay calls no function of on_end(). It makes the calls that programs outside of the runtime caused (admin commands, workers).
 // Other programs: one Jobs at a time runs the jobs of a database. Another one may edit them meanwhile: define(), put(), put_all(), start(),
 // stop() and remove(). The running Jobs takes such an edit over within JobsOptions::cycle, like a call of its own; but a child that is
-// added or started so takes part in no run of its root that is planned already. Only the running Jobs can trigger(), backfill() and kill().
+// added or started so takes part in no run of its root that is planned already. Only the running Jobs can trigger(), rerun(), backfill()
+// and kill().
 #pragma once
 
 #include <cstddef>
@@ -48,6 +49,8 @@
 #include "rondo/orch/runtime.h"
 
 namespace rondo::jobs {
+
+struct FoundRuns;
 
 /// The fact job-succeeded:<job>: of the runs of the job that have begun, the last to end has succeeded. Rows of tables may wait for
 /// it, and other jobs (Job::required_facts). A run that was killed, skipped or discarded before it began does not count; after a begin it
@@ -110,6 +113,15 @@ struct BackfillRange {
   WallTime to{};          // Instants are before this time, which is not in the future.
   std::size_t max = 100;  // The most runs of the job: 1 to limits::kBackfillRuns.
   bool dry_run = false;   // Nothing is stored: the runs of the answer have no id.
+};
+
+/// What Jobs::trigger() may set for one run.
+struct TriggerOptions {
+  /// In place of Job::parameters, in each attempt of the run; at most limits::kJobParameters bytes of UTF-8. Jobs below keep their own.
+  std::optional<std::string> parameters = {};
+  /// The only executor that gets the run, in the canonical form: one that its group does not have is never called, and the run waits for
+  /// it. Without effect at handlers that are no executors.
+  std::string address = {};
 };
 
 struct JobsStats {
@@ -208,7 +220,14 @@ class Jobs {
   /// Runs a job once, now, whether it is started or not; before start() of the Jobs: as soon as they start. AlreadyExists if another
   /// program runs the jobs of the database: the run would begin here, beside those of that program. ResourceExhausted if
   /// limits::kLiveRunsOfJob runs of the job have no end, or limits::kLiveRuns of all jobs.
-  void trigger(std::string name, Done<JobRun> done = {});
+  void trigger(std::string name, Done<JobRun> done = {}) { trigger(std::move(name), TriggerOptions{}, std::move(done)); }
+  /// The same with other parameters or at one executor. InvalidArgument for parameters that check() refuses.
+  void trigger(std::string name, TriggerOptions with, Done<JobRun> done = {});
+  /// Runs a run again that has ended without success, with the jobs below it: for its own instant, with its own parameters and address if
+  /// it had some, otherwise with those that its job has now. The new run has JobRun::rerun_of, and waits for other runs of the job as those
+  /// of backfill() do. FailedPrecondition if the run has succeeded or has not ended. NotFound if it is unknown, or its job was removed.
+  /// AlreadyExists and ResourceExhausted as with trigger().
+  void rerun(std::int64_t run, Done<JobRun> done = {});
   /// Runs the scheduled instants of a range that have no run, whether the job is started or not, together with the jobs below it. Answers
   /// with the runs of the job itself, the earliest first. Such a run waits until no other run of its job is running or waits, whatever
   /// Job::overlap is (with Overlap::Concurrent: up to Job::concurrency run). InvalidArgument for a range with more than 'max' instants
@@ -254,6 +273,7 @@ class Jobs {
   Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source);
   bool repeat(std::string_view call);
   void put_one(JobEdit edit, Done<StoredJob> done);
+  void add_requested(std::string name, std::string work, std::function<Result<FoundRuns>(JobStore& store)> add, Done<JobRun> done);
   void edited(const Result<StoredJob>& stored, const Done<StoredJob>& done);
   std::unique_ptr<Impl> impl_;
 };

@@ -47,8 +47,10 @@ void Executors::Impl::finish_if_ended(std::int64_t id) {
   if (found == runs.end() || !std::ranges::all_of(found->second.shards, has_ended)) return;
   const OpenRun run = take_run(id);
   const bool has_failed = std::ranges::any_of(run.shards, [](const Shard& shard) { return !shard.status.ok(); });
-  const bool is_retried = has_failed && run.shards.size() > 1 && run.open.attempt() < run.open.job().retries;
-  if (is_retried && retries.size() < limits::kExecutorRetries) retries.insert_or_assign(id, run.shards);
+  if (has_failed && run.shards.size() > 1) {
+    if (retries.size() >= limits::kExecutorRetries) retries.erase(retries.begin());  // The oldest.
+    retries.insert_or_assign(id, run.shards);
+  }
   end_run(run);
 }
 

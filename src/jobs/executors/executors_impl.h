@@ -158,6 +158,8 @@ struct Executors::Impl {
   /// A call of an executor was refused.
   void call_refused(const std::string& what);
   Status may_register(const Group& group, const Registration& what) const;
+  /// PermissionDenied for an IP address in none of the networks. A name is checked when a connection is made.
+  Status check_network(const Address& address) const;
   /// Null: there is none.
   Node* node(const std::string& group, const std::string& address);
   /// A call to it has failed: it gets no run until it registers, or answers a probe.
@@ -166,8 +168,8 @@ struct Executors::Impl {
   void is_well(const std::string& group, const std::string& address);
   bool is_healthy(const Node& node) const;
   /// Those that may get a run of the job, in the order of their addresses. Whether they are idle is only known for Route::Busyover.
-  /// Executors where a stopped run of the job may go on count as unhealthy if there are others.
-  std::vector<Candidate> candidates(const Group& group, std::int64_t job, Route route) const;
+  /// Executors where a stopped run of the job may go on count as unhealthy if there are others. 'only': JobRun::address.
+  std::vector<Candidate> candidates(const Group& group, std::int64_t job, Route route, const std::string& only) const;
   /// The nodes of a group have changed: has the store remember them, in the next turn.
   void remember(const std::string& group) {
     changed_groups.insert(group);
@@ -186,12 +188,15 @@ struct Executors::Impl {
 
   // --- runs (placing.cc)
   bool has_room(Group& group, std::int64_t run);
-  std::string why_no_room(const Group& group) const;
+  /// For the run, or without a number for each run of the group.
+  std::string why_no_room(const Group& group, std::int64_t run = 0) const;
+  /// RemoteHandler::check_address.
+  Result<std::string> check_address(const Group& group, const std::string& address) const;
   /// True if the run was sent to executors, or was about to be, before the start.
   bool has_begun(std::int64_t run) const;
   void begin(const std::string& group, const AsyncRun& run);
   /// The addresses for an attempt; empty: there is none at present.
-  std::vector<Shard> place(Group& group, const AsyncRun& run, std::int64_t job);
+  std::vector<Shard> place(Group& group, const AsyncRun& run, const JobRun& row);
   void link(OpenRun run, std::string_view addresses);
   /// Has the store record the addresses of a run, and then sends its placed shards.
   void record(std::int64_t run);
@@ -296,7 +301,7 @@ struct Executors::Impl {
   const Call call;
   std::map<std::string, Group, std::less<>> groups;
   std::map<std::int64_t, OpenRun> runs;
-  std::map<std::int64_t, std::vector<Shard>> retries;      // The shards of broadcasts that will be tried again.
+  std::map<std::int64_t, std::vector<Shard>> retries;      // The shards of broadcasts that have failed, for a retry or a rerun.
   std::map<std::int64_t, std::vector<EarlyResult>> early;  // By run.
   std::size_t early_results = 0;
   std::map<std::int64_t, HeldCallback> held;

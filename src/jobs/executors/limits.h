@@ -78,8 +78,8 @@ inline constexpr std::size_t kExecutorHeld = 512;
 /// with. Test: `ExecutorsTest.AResultThatComesBeforeItsRunIsKnownIsKept` keeps one.
 inline constexpr std::size_t kExecutorEarly = 10'000;
 
-/// Broadcasts of which the shards that have succeeded are kept for the next attempt.
-/// Reached: the next attempt of a further one sends all its shards. Figure: none: the executors show the shards. Test:
+/// Broadcasts that have failed, of which the shards that have succeeded are kept for the next attempt or a rerun.
+/// Reached: the oldest is forgotten, and its next attempt or rerun sends all its shards. Figure: none: the executors show the shards. Test:
 /// `ExecutorsTest.ARetryOfABroadcastSendsTheFailedShardsAlone` keeps one.
 inline constexpr std::size_t kExecutorRetries = 1'000;
 

@@ -19,18 +19,33 @@ std::string_view name_of(Dialect dialect) {
 
 }  // namespace
 
+Status Executors::Impl::check_network(const Address& address) const {
+  std::string_view host = address.host;
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const auto ip = IpAddress::parse(host);
+  if (!ip || std::ranges::any_of(settings.networks, [&](const Prefix& network) { return network.contains(*ip); })) return {};
+  return {StatusCode::PermissionDenied, "the address " + address.url + " is in none of the networks of executors"};
+}
+
 Status Executors::Impl::may_register(const Group& group, const Registration& what) const {
   const auto address = parse_address(what.address);
   if (!address) return address.error();
-  std::string_view host = address->host;
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  // A name is checked when a connection is made.
-  if (const auto ip = IpAddress::parse(host);
-      ip && std::ranges::none_of(settings.networks, [&](const Prefix& network) { return network.contains(*ip); }))
-    return {StatusCode::PermissionDenied, "the address " + what.address + " is in none of the networks of executors"};
+  if (Status refused = check_network(*address); !refused.ok()) return refused;
   if (!group.nodes.contains(what.address) && group.nodes.size() >= limits::kExecutorNodes)
     return {StatusCode::ResourceExhausted, "the group has " + std::to_string(limits::kExecutorNodes) + " addresses"};
   return {};
+}
+
+Result<std::string> Executors::Impl::check_address(const Group& group, const std::string& text) const {
+  const auto address = parse_address(text);
+  if (!address) return failure(address.error());
+  const auto known = group.nodes.find(address->url);
+  if (known == group.nodes.end() || known->second.has_left) {
+    return failure(StatusCode::NotFound, "group '" + group.settings.name + "' has no executor " + address->url +
+                                             " now: `rondo executors` lists its addresses, and a run is sent to no other one");
+  }
+  if (Status refused = check_network(*address); !refused.ok()) return failure(std::move(refused));
+  return address->url;
 }
 
 void Executors::Impl::registered(Registered registered, const DoorAnswer& answer) {
@@ -90,14 +105,14 @@ bool Executors::Impl::is_healthy(const Node& node) const {
   return node.trouble.empty() && !node.has_left && (node.is_manual || runtime.scheduler().now() - node.heard <= settings.beat);
 }
 
-std::vector<Candidate> Executors::Impl::candidates(const Group& group, std::int64_t job, Route route) const {
+std::vector<Candidate> Executors::Impl::candidates(const Group& group, std::int64_t job, Route route, const std::string& only) const {
   const bool is_fixed =
-      route == Route::First || route == Route::Last || route == Route::ConsistentHash || route == Route::ShardingBroadcast;
+      !only.empty() || route == Route::First || route == Route::Last || route == Route::ConsistentHash || route == Route::ShardingBroadcast;
   std::vector<Candidate> all;
   std::vector<bool> is_avoided;
   bool has_other = false;
   for (const auto& [address, node] : group.nodes) {
-    if (node.is_drained || node.has_left) continue;
+    if (node.is_drained || node.has_left || (!only.empty() && address != only)) continue;
     const auto orders = in_flight.find(address);
     const bool is_full = !is_fixed && orders != in_flight.end() && orders->second >= settings.in_flight_of_address;
     const auto stopped_run = is_fixed ? unresolved.end() : unresolved.find({job, address});

@@ -42,7 +42,7 @@ bool Executors::Impl::has_room(Group& group, std::int64_t run) {
   const JobRun* const row = remote.find(run);
   // What waits in a lane has its address, and would not go to an executor that registers meanwhile.
   if (job == nullptr || row == nullptr || in_line >= settings.fast_lane + settings.slow_lane) return false;
-  const std::vector<Candidate> all = candidates(group, row->job_id, job->route);
+  const std::vector<Candidate> all = candidates(group, row->job_id, job->route, row->address);
   if (std::ranges::any_of(group.nodes, [this](const auto& one) { return !one.second.is_drained && is_healthy(one.second); })) {
     group.starved_since.reset();
   } else if (!group.starved_since) {
@@ -51,11 +51,15 @@ bool Executors::Impl::has_room(Group& group, std::int64_t run) {
   return std::ranges::any_of(all, [&](const Candidate& one) { return one.is_healthy && (one.is_idle || job->route != Route::Busyover); });
 }
 
-std::string Executors::Impl::why_no_room(const Group& group) const {
+std::string Executors::Impl::why_no_room(const Group& group, std::int64_t run) const {
+  const JobRun* const row = remote.find(run);
+  const std::string only = row == nullptr ? std::string{} : row->address;
+  if (!only.empty() && !group.nodes.contains(only)) return "executor " + only + ", the only one for this run, is not registered";
   if (group.nodes.empty()) return "no executor has registered for group '" + group.settings.name + "'";
   if (in_line >= settings.fast_lane + settings.slow_lane) return std::to_string(in_line) + " orders wait for executors";
   NamedFew named;
   for (const auto& [address, node] : group.nodes) {
+    if (!only.empty() && address != only) continue;
     if (node.is_drained) {
       named.add("executor " + address + " is drained");
     } else if (node.has_left) {
@@ -82,7 +86,7 @@ void Executors::Impl::begin(const std::string& group, const AsyncRun& run) {
   if (open.job > limits::kExecutorJob || run.run() >= LogId::parse(limits::kExecutorLogId).run)
     return run.end({StatusCode::InvalidArgument, "executors have no room for this number of a job or run"});
   if (has_begun(run.run())) return link(std::move(open), row->worker);
-  open.shards = place(found->second, run, open.job);
+  open.shards = place(found->second, run, *row);
   if (open.shards.empty() || !apply_overlap(open)) return run.put_back();
   run.placed_at(place_of(open.shards));
   run.begins_later("waits for earlier runs of the job at " + open.shards.front().address);
@@ -92,13 +96,14 @@ void Executors::Impl::begin(const std::string& group, const AsyncRun& run) {
   find_room();
 }
 
-std::vector<Shard> Executors::Impl::place(Group& group, const AsyncRun& run, std::int64_t job) {
+std::vector<Shard> Executors::Impl::place(Group& group, const AsyncRun& run, const JobRun& row) {
   const Route route = run.job().route;
-  const std::vector<Candidate> all = candidates(group, job, route);
+  const std::vector<Candidate> all = candidates(group, row.job_id, route, row.address);
   const Instant now = runtime.scheduler().now();
   std::vector<Shard> shards;
-  if (route != Route::ShardingBroadcast) {
-    if (const auto chosen = group.router.choose(route, job, all, now))
+  if (route != Route::ShardingBroadcast || !row.address.empty()) {
+    const Route of_run = row.address.empty() ? route : Route::First;  // There is one candidate.
+    if (const auto chosen = group.router.choose(of_run, row.job_id, all, now))
       shards.push_back({.address = std::string{all[*chosen].name}, .since = now});
     return shards;
   }
@@ -108,7 +113,7 @@ std::vector<Shard> Executors::Impl::place(Group& group, const AsyncRun& run, std
     if (node.is_manual || now - node.heard <= settings.beat) addresses.emplace_back(one.name);
   }
   if (addresses.empty()) return {};
-  const auto before = retries.find(run.run());
+  const auto before = retries.find(row.rerun_of != 0 && run.attempt() == 0 ? row.rerun_of : row.id);
   if (before == retries.end()) {
     for (const std::string& address : addresses) shards.push_back({.address = address, .since = now});
     return shards;

@@ -20,7 +20,6 @@ void Executors::Impl::tick() {
   repeat_kills(now);
   answer_late(now);
   if (remote.is_recovered()) drop_early();
-  std::erase_if(retries, [this](const auto& one) { return remote.find(one.first) == nullptr; });
   std::vector<std::int64_t> unrecorded;
   for (const auto& [id, run] : runs) {
     const bool is_placed = std::ranges::find(run.shards, Shard::Stage::Placed, &Shard::stage) != run.shards.end();

@@ -69,7 +69,8 @@ class RunRetention {
 
   /// 3: Band::Manual.
   static constexpr const char* kRowColumns =
-      "id, job, ended, CASE WHEN typeof(scheduled) = 'integer' AND band <> 3 THEN scheduled END, begun IS NOT NULL AND id = "
+      "id, job, ended, CASE WHEN typeof(scheduled) = 'integer' AND band <> 3 AND rerun_of = 0 THEN scheduled END, begun IS NOT NULL AND id "
+      "= "
       "(SELECT last.id FROM runs AS last WHERE last.job = runs.job AND last.begun IS NOT NULL AND last.ended IS NOT NULL "
       "AND last.state <> 0 ORDER BY last.ended DESC, last.id DESC LIMIT 1) FROM runs ";
 

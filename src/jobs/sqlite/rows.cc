@@ -131,12 +131,18 @@ std::string read_run(const Statement& row, JobRun& run) {
   run.ended = columns.optional_time(10, "ended");
   run.note = row.text(11).substr(0, limits::kRunNote);
   run.is_killed = columns.integer(14, "killed", 0, 1) != 0;
-  for (const auto& [at, name, most] : {std::tuple{12, "parents", kTextBytes}, {13, "worker", kPlaceBytes}}) {
+  run.rerun_of = columns.integer(17, "rerun_of", 0);
+  for (const auto& [at, name, most] : {std::tuple{12, "parents", kTextBytes},
+                                       {13, "worker", kPlaceBytes},
+                                       {15, "parameters", limits::kJobParameters},
+                                       {16, "address", kTextBytes}}) {
     if (row.bytes(at) > most) columns.refuse(name, std::string{too_long(row.bytes(at), most).message()});
   }
   if (columns.wrong.empty()) {
     run.parents = ids_of(columns, row.text(12));
     run.worker = row.text(13);
+    if (!row.is_null(15)) run.parameters = row.text(15);
+    run.address = row.text(16);
   }
   if (columns.wrong.empty()) return {};
   return "table runs, run " + std::to_string(run.id) + " of the job '" + run.job.substr(0, limits::kJobName) + "', " + columns.wrong;

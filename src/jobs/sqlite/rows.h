@@ -24,7 +24,8 @@ inline constexpr const char* kJobColumns = "jobs.id, jobs.spec, jobs.running, jo
 /// SELECT and this have the columns that read_run() reads; conditions may follow.
 inline constexpr const char* kRunColumns =
     "runs.id, runs.job, jobs.name, runs.scheduled, runs.due, runs.band, runs.state, runs.attempt, runs.missed, runs.begun, runs.ended, "
-    "runs.note, runs.parents, runs.worker, runs.killed FROM runs JOIN jobs ON jobs.id = runs.job ";
+    "runs.note, runs.parents, runs.worker, runs.killed, runs.parameters, runs.address, runs.rerun_of FROM runs JOIN jobs ON jobs.id = "
+    "runs.job ";
 
 /// Reads the present row. If its definition cannot be used: a job for which is_readable() is false, with the reason in its note. If its
 /// next time or its state cannot be used: a job with StoredJob::set_aside.

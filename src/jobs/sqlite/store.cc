@@ -81,7 +81,13 @@ constexpr std::array kMigrations{
     "ALTER TABLE runs ADD COLUMN killed INTEGER NOT NULL DEFAULT 0;",
     // For failures(). Definitions may have Job::route and Job::overlap_scope, which a program that knows the step before refuses.
     "CREATE INDEX runs_failed ON runs (id) WHERE state IN (2, 3);"
-    "CREATE TABLE remembered (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"};
+    "CREATE TABLE remembered (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;",
+    // What is set for one run. An instant may have reruns beside its run.
+    "ALTER TABLE runs ADD COLUMN parameters TEXT;"
+    "ALTER TABLE runs ADD COLUMN address TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE runs ADD COLUMN rerun_of INTEGER NOT NULL DEFAULT 0;"
+    "DROP INDEX runs_scheduled;"
+    "CREATE UNIQUE INDEX runs_scheduled ON runs (job, scheduled) WHERE band <> 3 AND rerun_of = 0;"};
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0 && static_cast<int>(RunState::Failed) == 2 &&
                   static_cast<int>(RunState::TimedOut) == 3,
               "the indexes above have these numbers");
@@ -308,6 +314,8 @@ class SqliteJobStore final : public JobStore {
     add_.bind(run.job_id).bind(run.scheduled).bind(run.due).bind(static_cast<std::int64_t>(run.band));
     add_.bind(static_cast<std::int64_t>(run.state)).bind(static_cast<std::int64_t>(run.missed)).bind(run.ended).bind(cut(run.note));
     add_.bind(parents);
+    run.parameters ? add_.bind(*run.parameters) : add_.bind(std::optional<WallTime>{});
+    add_.bind(run.address).bind(run.rerun_of);
     if (Status status = add_.run(); !status.ok()) return status;
     run.id = sqlite3_changes(database_->handle()) == 0 ? 0 : sqlite3_last_insert_rowid(database_->handle());
     if (run.id != 0) retention_.note_added(run.job_id);
@@ -429,10 +437,11 @@ class SqliteJobStore final : public JobStore {
                                        .c_str()};
   Statement never_due_count_{*database_, "SELECT count(*) FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?)"};
   Statement move_{*database_, "UPDATE jobs SET next = ? WHERE id = ? AND running = 1"};
-  Statement add_{*database_,
-                 "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents) "
-                 "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?) "
-                 "ON CONFLICT DO NOTHING"};
+  Statement add_{
+      *database_,
+      "INSERT INTO runs (job, scheduled, due, band, state, attempt, missed, ended, note, parents, parameters, address, rerun_of) "
+      "VALUES (?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?) "
+      "ON CONFLICT DO NOTHING"};
   Statement finish_{*database_,
                     "UPDATE runs SET state = ?1, due = ?2, attempt = ?3, begun = ?4, ended = ?5, note = ?6, "
                     "worker = CASE ?1 WHEN 0 THEN '' ELSE worker END WHERE id = ?7 AND state = 0"};
@@ -457,8 +466,9 @@ class SqliteJobStore final : public JobStore {
                                      "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
                                      "ORDER BY runs.ended DESC, runs.id DESC")
                                         .c_str()};
-  Statement instants_{
-      *database_, "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 ORDER BY scheduled LIMIT ?"};
+  Statement instants_{*database_,
+                      "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 AND rerun_of = 0 "
+                      "ORDER BY scheduled LIMIT ?"};
   Statement removed_instants_{*database_, "SELECT first, last FROM removed_instants WHERE job = ?"};
 };
 

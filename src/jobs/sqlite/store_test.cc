@@ -137,6 +137,32 @@ TEST_F(SqliteJobStore, ADatabaseOfALaterVersionIsRefused) {
   EXPECT_THAT(opened().to_string(), HasSubstr("has the version 99"));
 }
 
+TEST_F(SqliteJobStore, AnInstantMayHaveRerunsAndARunKeepsWhatIsSetForIt) {
+  auto store = std::move(*make_sqlite_job_store(path));
+  const std::int64_t first = run_in(*store);
+  EXPECT_FALSE(store->run(first)->parameters.has_value());
+  JobRun rerun = store->run(first).value();
+  rerun.band = Band::Backfill;
+  rerun.parameters = "own";
+  rerun.address = "http://a:1";
+  rerun.rerun_of = first;
+  std::vector<JobRun> reruns(2, rerun);
+  reruns[1].parameters = "";
+  ASSERT_TRUE(store->add_runs(reruns).ok());
+  store.reset();
+  store = std::move(*make_sqlite_job_store(path));
+  const JobRun read = store->run(reruns[0].id).value();
+  EXPECT_EQ(read.parameters, "own");
+  EXPECT_EQ(read.address, "http://a:1");
+  EXPECT_EQ(read.rerun_of, first);
+  EXPECT_EQ(store->run(reruns[1].id)->parameters, "");
+  EXPECT_EQ(store->instants(read.job_id, instant, instant + 1s, 10)->size(), 1U);
+  rerun.rerun_of = 0;
+  std::vector<JobRun> backfill(1, rerun);
+  ASSERT_TRUE(store->add_runs(backfill).ok());
+  EXPECT_EQ(backfill[0].id, 0) << "the instant has its run";
+}
+
 TEST_F(SqliteJobStore, ADatabaseOfTheFirstVersionKeepsItsJobsAndRuns) {
   execute(
       "CREATE TABLE jobs (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, spec TEXT NOT NULL, running INTEGER NOT NULL,"

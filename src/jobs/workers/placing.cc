@@ -61,7 +61,7 @@ void Workers::Impl::publish(const std::string& command) {
                                                     std::function<void(const Status&)> done) { check(command, job, std::move(done)); }},
                  .has_begun = [this](std::int64_t run) { return is_claimed(run); },
                  .held = [this](std::int64_t run) { return held(run); },
-                 .why_no_room = [this, command] { return why_no_room(command); }});
+                 .why_no_room = [this, command](std::int64_t) { return why_no_room(command); }});
   jobs.has_room(handler);
 }
 
