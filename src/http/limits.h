@@ -32,7 +32,8 @@ inline constexpr std::size_t kHttpBodyBytes = 64 * 1024;
 /// Connections of the server. A descriptor each, and about 1 KiB while idle. The usual soft limit of a process is 1,024 descriptors.
 /// Reached: a new connection replaces the one that has been idle longest; if none is idle, it is closed. Figure: none:
 /// ServerFigures::gave_way and ServerFigures::refused_connections count it, and no command shows it yet. Test:
-/// `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`.
+/// `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`,
+/// `HttpServer.AStormOfIdleConnectionsGivesWayToANewClient`.
 inline constexpr std::size_t kHttpConnections = 768;
 
 /// Bytes that all connections together hold: requests that are not answered yet, and answers that are not sent yet. Each connection has

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <iostream>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -512,6 +513,38 @@ TEST_F(HttpServer, TwoThousandIdleConnectionsDelayNobody) {
   EXPECT_LT(scheduler_.stats().turns - before, 1000U) << "idle connections get no turns";
   EXPECT_LT(figures().memory, kIdle * 100);
   EXPECT_EQ(figures().refused_connections + figures().gave_way, 0U);
+}
+
+/// As many as descriptors are allowed for, up to ten thousand.
+TEST_F(HttpServer, AStormOfIdleConnectionsGivesWayToANewClient) {
+  rlimit descriptors{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  const rlimit all{descriptors.rlim_max, descriptors.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &all), 0);
+  const std::size_t idle_most = std::min<std::size_t>(10'000, descriptors.rlim_max - limits::kHttpConnections - 100);
+  if (idle_most < 2 * limits::kHttpConnections) GTEST_SKIP() << "only " << descriptors.rlim_max << " descriptors are allowed here";
+  std::cout << idle_most << " idle connections\n";
+  open();
+  Peer working = connect();
+  std::vector<Peer> idle;
+  std::size_t answered = 0;
+  while (idle.size() < idle_most) {
+    idle.push_back(connect());
+    if (idle.size() % 100 != 0) continue;
+    working.say(get("/a"));
+    ++answered;
+    run_until([&] { return working.answers(200) == answered && figures().accepted == idle.size() + 1; });
+    EXPECT_LE(figures().connections, limits::kHttpConnections);
+  }
+  Peer late = connect();
+  late.say(get("/a"));
+  run_until([&] { return late.answers(200) == 1; });
+  EXPECT_FALSE(working.hears_end()) << "it has not been idle longest";
+  EXPECT_EQ(figures().gave_way, idle_most + 2 - limits::kHttpConnections);
+  EXPECT_EQ(figures().refused_connections + figures().not_accepted, 0U);
+  EXPECT_EQ(figures().connections, limits::kHttpConnections);
+  run_now();
+  EXPECT_LT(figures().memory, limits::kHttpConnections * 100);
 }
 
 TEST_F(HttpServer, WithoutDescriptorsConnectionsWait) {
