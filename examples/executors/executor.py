@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An executor of rondod, with Python's standard library alone. docs/guide/executors.md shows it, tests/executors/examples_test.py runs it."""
 # region: all
-import http.server, json, os, threading, time, urllib.request  # noqa: E401
+import http.server, json, os, threading, time, urllib.request
 
 TOKEN, running, logs = os.environ["TOKEN"], {}, {}  # The last two by log id.
 
