@@ -226,6 +226,12 @@ std::string names_in_definition(const std::string& definition) {
   return names + "(" + std::to_string(definition.size()) + " bytes)";
 }
 
+/// A text argument as logs have it.
+std::string logged(const std::string& argument, const std::string& text) {
+  if (is_definition(argument)) return names_in_definition(text);
+  return argument == "parameters" ? "(" + std::to_string(text.size()) + " bytes)" : text;
+}
+
 }  // namespace
 
 void AdminSession::report_write(const CommandSpec& spec, const Arguments& arguments) const {
@@ -238,8 +244,7 @@ void AdminSession::report_write(const CommandSpec& spec, const Arguments& argume
   };
   for (const ArgumentSpec& argument : spec.arguments) {
     if (!arguments.has(argument.name)) continue;
-    if (argument.kind == ArgumentKind::Text)
-      name(is_definition(argument.name) ? names_in_definition(arguments.text(argument.name)) : arguments.text(argument.name));
+    if (argument.kind == ArgumentKind::Text) name(logged(argument.name, arguments.text(argument.name)));
     if (argument.kind == ArgumentKind::Integer && argument.required) name(std::to_string(arguments.integer(argument.name, 0)));
     if (argument.kind != ArgumentKind::Rows) continue;
     std::set<std::string> tables;
