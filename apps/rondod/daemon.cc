@@ -24,6 +24,7 @@ Daemon::~Daemon() {
   health_timer_.reset();
   context_.reset();
   jobs_.reset();
+  front_.reset();
   fpm_.reset();
   state_db_.reset();
   neighbors_.reset();

@@ -63,6 +63,7 @@ class Scheduler:
         self.daemon.__exit__()
         self.reserved.close()
         shutil.rmtree(self.folder)
+        assert kind is not None or self.daemon.process.returncode == 0, f"rondod ended with {self.daemon.process.returncode}"
 
     def kill(self):
         """Ends rondod as a crash does."""
