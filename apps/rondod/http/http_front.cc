@@ -115,8 +115,7 @@ Status HttpFront::call(http::ClientRequest request, http::CallDone done) {
 
 /// More than the usual bytes only for those who may say something.
 std::size_t HttpFront::body_limit(const http::Request& head) const {
-  if (api_ != nullptr && api::Api::serves(head.path()))
-    return api_->caller_of(head) ? limits::kAdminRequestBytes : limits::kHttpBodyBytes;
+  if (api_ != nullptr && api::Api::serves(head.path())) return api_->caller_of(head) ? limits::kAdminRequestBytes : limits::kHttpBodyBytes;
   return door_limit_ ? door_limit_(head) : limits::kHttpBodyBytes;
 }
 

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""What hostile programs and holders of a token can try at the API of a real rondod, whose port executors use, too: commands above a role, tokens
+in wrong places, paths and methods with two readings, bodies, streams without an end, and secrets. command_line/api_test.py has what works.
+Usage: attacks_on_api_test.py RONDO RONDOD [CASE ...]."""
+import contextlib
+import http.client
+import json
+import os
+import socket
+import struct
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+from executor_kit import PATIENCE, TOKEN, Scheduler, poll, run_cases  # noqa: E402
+
+WRONG = {"code": 500, "msg": "The access token is wrong.", "content": None, "data": None}
+VALUES = {"integer": 1, "flag": True, "rows": [], "fields": []}
+ROLES = {"viewer": {"reads"}, "worker": {"works"}, "operator": {"reads", "writes", "works"}, "admin": {"reads", "writes", "works", "administers"}}
+
+
+def post(scheduler, path, body=b"{}", token=None, headers=None, method="POST"):
+    """Status and body of a request to the API."""
+    connection = http.client.HTTPConnection("127.0.0.1", scheduler.port, timeout=PATIENCE)
+    fields = {"Content-Type": "application/json", **({"Authorization": "Bearer " + token} if token else {}), **(headers or {})}
+    connection.putrequest(method, path, skip_accept_encoding=True)
+    for name, value in fields.items():
+        for one in value if isinstance(value, list) else [value]:
+            connection.putheader(name, one)
+    connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders(body)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, content
+
+
+def jobs_of(scheduler):
+    return scheduler.ask("job", "export")
+
+
+def commands_of(scheduler):
+    return scheduler.ask("call", "commands")["rows"]
+
+
+def effect_of(row):
+    """What a command does, as its name and its description say."""
+    if row["name"] in ("tokens", "token-add", "token-remove"):
+        return "administers"
+    if row["name"] in ("worker-orders", "worker-report"):
+        return "works"
+    return "writes" if row["writes"] else "reads"
+
+
+def arguments_of(row):
+    return {argument["name"]: VALUES.get(argument["kind"], "works") for argument in row["arguments"] if argument["required"]}
+
+
+# --- G7: roles
+
+def commands_above_a_role(scheduler):
+    """Each command that a role may not call, as a POST and over a connection with frames: 403, and nothing has changed."""
+    before, tokens = jobs_of(scheduler), scheduler.ask("tokens")
+    for role, token in scheduler.tokens.items():
+        above = [row for row in commands_of(scheduler) if effect_of(row) not in ROLES[role]]
+        assert above or role == "admin"
+        with connected(scheduler, token) as connection:
+            for row in above:
+                body = json.dumps(arguments_of(row)).encode()
+                status, content = post(scheduler, "/api/v1/" + row["name"], body, token)
+                assert status == 403 and json.loads(content)["error"]["code"] == "permission-denied", (role, row["name"], status, content)
+                answer = ask(connection, row["name"], **arguments_of(row))
+                assert not answer["ok"] and answer["error"]["code"] == "permission-denied", (role, row["name"], answer)
+    assert jobs_of(scheduler) == before and scheduler.ask("tokens") == tokens
+    # A role may do what it should, so the refusals above are of roles.
+    assert post(scheduler, "/api/v1/jobs", token=scheduler.tokens["viewer"])[0] == 200
+    assert post(scheduler, "/api/v1/tokens", token=scheduler.tokens["admin"])[0] == 200
+
+
+@contextlib.contextmanager
+def connected(scheduler, token):
+    """A connection that speaks the protocol of the admin socket."""
+    with socket.create_connection(("127.0.0.1", scheduler.port), timeout=PATIENCE) as connection:
+        connection.sendall(b"GET /api/v1/connect HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: rondo-admin\r\nAuthorization: Bearer "
+                           + token.encode() + b"\r\n\r\n")
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            piece = connection.recv(1)
+            assert piece, head
+            head += piece
+        assert head.startswith(b"HTTP/1.1 101 "), head
+        yield connection
+
+
+def answer_of(connection):
+    """The end of the next answer."""
+    while True:
+        length, kind = struct.unpack("<Ic", connection.recv(5, socket.MSG_WAITALL))
+        answer = json.loads(connection.recv(length - 1, socket.MSG_WAITALL))
+        if kind == b"J":
+            return answer
+
+
+def ask(connection, command, **arguments):
+    body = json.dumps({"id": 1, "command": command, **arguments}).encode()
+    connection.sendall(struct.pack("<I", len(body) + 1) + b"J" + body)
+    return answer_of(connection)
+
+
+def bulk_writes(scheduler):
+    """The frame of a bulk write has no command's name. It is refused to those who may not write."""
+    table, key, name, value = b"JOB_RUN_8", b"works#1", b"state", b"x"
+    rows = struct.pack("<H", len(table)) + table + struct.pack("<IBI", 1, 0, len(key)) + key
+    rows += struct.pack("<HI", 1, len(name)) + name + struct.pack("<I", len(value)) + value
+    for role in ("viewer", "worker"):
+        with connected(scheduler, scheduler.tokens[role]) as connection:
+            connection.sendall(struct.pack("<I", len(rows) + 1) + b"W" + rows)
+            answer = answer_of(connection)
+            assert not answer["ok"] and answer["error"]["code"] == "permission-denied", (role, answer)
+
+
+# --- G2, G8: tokens in wrong places, and requests of web pages
+
+def tokens_in_wrong_places(scheduler):
+    """A token counts in one field, once. Tokens of executors are none of the API, and the other way round."""
+    token, before = scheduler.tokens["admin"], jobs_of(scheduler)
+    body = b'{"name":"works"}'
+    wrong = ({"Authorization": ["Bearer " + token, "Bearer " + token]}, {"Authorization": ["Bearer x", "Bearer " + token]}, {"Authorization": token},
+             {"Authorization": "Basic " + token}, {"Authorization": "Bearer"}, {"Authorization": "Bearer  " + token}, {"Authorization": "Bearer " + token + "x"},
+             {"Authorization": "Bearer " + token.upper()}, {"Authorization": f"Bearer {token}, Bearer {token}"}, {"Cookie": "Authorization=Bearer " + token},
+             {"X-Authorization": "Bearer " + token}, {"Proxy-Authorization": "Bearer " + token}, {"XXL-JOB-ACCESS-TOKEN": token},
+             {"Authorization": "Bearer " + TOKEN}, {"X-Forwarded-User": "root"}, {"X-Forwarded-For": "127.0.0.1"})
+    for fields in wrong:
+        for path in ("/api/v1/job-remove", f"/api/v1/job-remove?token={token}&access_token={token}", "/api/v1/openapi.json", "/api/v1/nothing"):
+            status, content = post(scheduler, path, body, headers=fields)
+            assert status == 401 and token.encode() not in content, (fields, path, status, content)
+    for fields in ({"Origin": "https://evil.example", "Content-Type": "text/plain"}, {"Content-Type": "application/x-www-form-urlencoded"},
+                   {"Content-Type": "multipart/form-data"}, {"Content-Type": "text/plain; application/json"}):
+        assert post(scheduler, "/api/v1/job-remove", body, token, fields)[0] == 400, fields
+    status, _ = post(scheduler, "/api/v1/job-remove", b"", None, {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}, "OPTIONS")
+    assert status in (401, 405), status
+    for secret in scheduler.tokens.values():
+        assert scheduler.register("plain", "http://127.0.0.1:1/", secret) == (200, WRONG)
+        assert scheduler.register("plain", "http://127.0.0.1:1/", None, headers={"Authorization": "Bearer " + secret}) == (200, WRONG)
+    assert jobs_of(scheduler) == before
+
+
+# --- paths, methods and bodies
+
+def paths_and_methods(scheduler):
+    """Other spellings of a path, and other methods, carry out no command."""
+    token, before = scheduler.tokens["admin"], jobs_of(scheduler)
+    body = b'{"name":"works"}'
+    for path in ("/api/v1//job-remove", "/api/v1/job-remove/", "/api/v1/./job-remove", "/api/v1/x/../job-remove", "/api/v1/job%2Dremove", "/api/v1/job-remove%00",
+                 "/API/V1/job-remove", "/api/v1", "/api/v1/", "/api/v2/job-remove", "/xxl-job-admin/api/v1/job-remove", "//api/v1/job-remove", "/api/job-remove",
+                 "/api/v1/JOB-REMOVE", "/api/v1/job-remove;x", "/api/v1/" + "a" * 4000, "/api/v1/connect", "/api/v1/openapi.json", "/api/registry/../v1/job-remove"):
+        status, content = post(scheduler, path, body, token)
+        assert status in (400, 404, 405), (path, status, content)
+    for method in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "post"):
+        status, content = post(scheduler, "/api/v1/job-remove", body, token, method=method)
+        assert status in (400, 405, 501), (method, status, content)
+    for fields in ({"X-HTTP-Method-Override": "POST"}, {"X-HTTP-Method": "POST"}):
+        assert post(scheduler, "/api/v1/job-remove", body, token, fields, "GET")[0] == 405, fields
+    assert jobs_of(scheduler) == before
+
+
+def bodies(scheduler):
+    """Bodies that are no object, that name another command, or that are too large or too deep."""
+    token, before = scheduler.tokens["viewer"], jobs_of(scheduler)
+    for body in (b"[]", b"1", b'"x"', b"null", b"{", b"{}{}", b"{}\x00", b"\xff\xfe{}", b"NaN", b'{"a":NaN}', b"[" * 100_000, b'{"a":' * 100_000,
+                 b'{"name":"works","name":"works"}', b'{"command":"job-remove","name":"works"}', b'{"id":2}', b'{"\\u0063ommand":"job-remove"}',
+                 b'{"name":[1]}', b'{"name":"' + b"a" * 300_000 + b'"}', b'{"name":[' + b"1," * 20_000 + b"1]}", b'{"x":1}'):
+        status, content = post(scheduler, "/api/v1/job", body, token)
+        assert status == 413 or status == 400 and json.loads(content)["error"]["message"], (body[:60], status, content[:200])
+    # Frames of the socket in a body are no frames here.
+    frame = json.dumps({"id": 1, "command": "job-remove", "name": "works"}).encode()
+    assert post(scheduler, "/api/v1/job", struct.pack("<I", len(frame) + 1) + b"J" + frame, token)[0] == 400
+    assert jobs_of(scheduler) == before
+
+
+# --- G19: streams without an end
+
+def streams_without_an_end(scheduler):
+    """A viewer opens more streams than there are places: its own are refused or closed, and callers with another token, executors and users of
+    this host are served. Streams that are closed give their places back."""
+    token = scheduler.tokens["viewer"]
+    waiting = scheduler.trigger("works")  # The table that is watched has a row.
+    with contextlib.ExitStack() as stack:
+        def stream():
+            connection = stack.enter_context(contextlib.closing(http.client.HTTPConnection("127.0.0.1", scheduler.port, timeout=PATIENCE)))
+            connection.request("POST", "/api/v1/watch", b'{"table":"JOB_RUN_8"}', {"Authorization": "Bearer " + token, "Content-Type": "application/json",
+                                                                                   "Accept": "text/event-stream"})
+            return connection.getresponse()
+        opened = [stream() for _ in range(100)]
+        assert post(scheduler, "/api/v1/jobs", token=scheduler.tokens["operator"])[0] == 200
+        assert scheduler.post("/api/callback", [])[1]["code"] == 200
+        number = scheduler.trigger("logs")
+        scheduler.wait_for_end("logs", number, "succeeded")
+        events = [(answer.readline(), answer.readline()) for answer in opened]
+        refused = [data for event, data in events if event == b"event: error\n"]
+        assert all(b"64 connections" in data for data in refused) and len(refused) >= 36, refused
+        assert any(event == b"event: row\n" for event, _ in events), events
+    poll("the places are free", lambda: post(scheduler, "/api/v1/jobs", token=token)[0] == 200)
+    scheduler.ask("job", "kill", str(waiting))
+
+
+def readers_that_do_not_read(scheduler):
+    """Callers that ask for long answers and read nothing: rondod serves others."""
+    token = scheduler.tokens["viewer"]
+    with contextlib.ExitStack() as stack:
+        for _ in range(20):
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", scheduler.port), timeout=PATIENCE))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(b"POST /api/v1/commands HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + token.encode() +
+                               b"\r\nAccept: text/event-stream\r\nContent-Length: 0\r\n\r\n")
+        for _ in range(5):
+            assert post(scheduler, "/api/v1/jobs", token=scheduler.tokens["operator"])[0] == 200
+            scheduler.ask("executors")
+
+
+# --- G10, G20: secrets, and who it was
+
+def secrets_and_names(scheduler):
+    """The log names the token of each change, and no file of rondod and no answer has a secret."""
+    path = os.path.join(scheduler.daemon.folder, "log")
+    assert post(scheduler, "/api/v1/job-stop", b'{"name":"works"}', scheduler.tokens["operator"])[0] == 200
+    assert post(scheduler, "/api/v1/job-start", b'{"name":"works"}', scheduler.tokens["operator"])[0] == 200
+
+    def lines():
+        with open(path, encoding="utf-8") as log:
+            return [line for line in log if "info write command=job-st" in line]
+    assert poll("two lines", lambda: len(lines()) == 2 and all("operator" in line for line in lines())), lines()
+    answers = [post(scheduler, "/api/v1/" + name, token=scheduler.tokens["admin"])[1].decode() for name in ("tokens", "config", "log", "health", "stats", "commands")]
+    folders = [scheduler.daemon.folder, scheduler.folder, scheduler.of_tokens]
+    for file in [os.path.join(folder, name) for folder in folders for name in os.listdir(folder)]:
+        if os.path.isfile(file):
+            with open(file, "rb") as content:
+                answers.append(content.read().decode("latin-1"))
+    for role, secret in scheduler.tokens.items():
+        assert not [answer for answer in answers if secret in answer], role
+
+
+CASES = (commands_above_a_role, bulk_writes, tokens_in_wrong_places, paths_and_methods, bodies, streams_without_an_end,
+         readers_that_do_not_read, secrets_and_names)
+
+
+def main(rondo, rondod, *only):
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rondo-tokens-"))
+        scheduler = stack.enter_context(Scheduler(rondo, rondod, {"plain": ""}, http=f'api = true\ntokens = "{folder}/tokens"\n'))
+        scheduler.add_job("works", "executor/plain/works")
+        scheduler.add_job("logs", "log")
+        scheduler.tokens, scheduler.of_tokens = {}, folder
+        for role in ROLES:
+            said = scheduler.daemon.run("token-add", "the-" + role, role)
+            assert said.returncode == 0, said
+            scheduler.tokens[role] = said.stdout.strip()
+        run_cases(CASES, scheduler, only=only)
+        assert scheduler.daemon.process.poll() is None
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
