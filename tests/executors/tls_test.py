@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""The HTTP port of a real rondod with a certificate: an executor registers and reports over HTTPS, plain HTTP gets nothing, and wrong files
+"""The HTTP port of a real rondod with a certificate: an executor registers and reports over HTTPS, others over HTTP, and wrong files
 are errors that name them. The openssl program makes the certificate. Usage: tls_test.py RONDO RONDOD [CASE ...]."""
 import contextlib
 import http.client
+import json
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from executor_kit import PATIENCE, Scheduler, run_cases  # noqa: E402
+from executor_kit import PATIENCE, TOKEN, Scheduler, run_cases  # noqa: E402
 from imitated_executors import GoExecutor  # noqa: E402
 
 GROUP = "secret"
@@ -42,14 +42,15 @@ def an_executor_works_over_https(scheduler):
         scheduler.wait_for_end("works", number, "succeeded")
 
 
-def plain_http_gets_no_answer(scheduler):
-    with socket.create_connection(("127.0.0.1", scheduler.port), timeout=PATIENCE) as connection:
-        connection.sendall(b"POST /api/registry HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
-        answer = b""
-        with contextlib.suppress(ConnectionError):
-            while piece := connection.recv(4096):
-                answer += piece
-    assert b"HTTP" not in answer, answer
+def executors_without_tls_are_served(scheduler):
+    """Few executors speak TLS, so the port serves both."""
+    body = json.dumps({"registryGroup": "EXECUTOR", "registryKey": GROUP, "registryValue": "http://127.0.0.1:1"}).encode()
+    for path in ("/api/registry", "/api/registryRemove"):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", scheduler.port, timeout=PATIENCE)) as connection:
+            connection.request("POST", path, body, {"XXL-JOB-ACCESS-TOKEN": TOKEN})
+            answer = connection.getresponse()
+            assert (answer.status, json.loads(answer.read())["code"]) == (200, 200), path
+        assert ("http://127.0.0.1:1" in scheduler.usable(GROUP)) == (path == "/api/registry"), scheduler.usable(GROUP)
 
 
 def the_log_names_what_is_encrypted(scheduler):
@@ -75,7 +76,7 @@ def an_open_address_without_certificate_is_warned_of(scheduler):
         assert "HTTP is not encrypted" not in log_of(local)
 
 
-CASES = [an_executor_works_over_https, plain_http_gets_no_answer, the_log_names_what_is_encrypted, wrong_files_end_the_start,
+CASES = [an_executor_works_over_https, executors_without_tls_are_served, the_log_names_what_is_encrypted, wrong_files_end_the_start,
          an_open_address_without_certificate_is_warned_of]
 
 
