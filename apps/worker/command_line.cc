@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 5> kBuiltIn{"run", "job", "attempt", "sch
 
 /// Those of them that a command gets as variables.
 constexpr std::array<std::string_view, 4> kVariables{"run", "job", "attempt", "scheduled"};
+constexpr std::string_view kParametersVariable = "RONDO_PARAMETERS";
 
 /// Such as RONDO_RUN.
 std::string variable_of(std::string_view name) {
@@ -148,7 +149,7 @@ bool uses_raw_parameters(const CommandRule& rule) {
 
 Result<Values> values_of(const CommandRule& rule, const RunOrder& order) {
   Values values;
-  if (uses_raw_parameters(rule)) {
+  if (uses_raw_parameters(rule) || rule.parameters_as_input) {
     if (Status bad = check_value("parameters", {.fallback = {}, .values = {}, .bytes = {}, .bytes_max = limits::kCommandLineBytes},
                                  order.parameters);
         !bad.ok()) {
@@ -157,6 +158,7 @@ Result<Values> values_of(const CommandRule& rule, const RunOrder& order) {
     json::error_code failed;
     if (const json::value value = json::parse(order.parameters, failed); !failed && reports_in(value) > 0)
       return failure(forged("parameters"));
+    if (rule.parameters_as_input && reports_in(order.parameters) > 0) return failure(forged("parameters"));
     values["parameters"] = order.parameters;
   } else if (rule.parameters.empty() && !order.parameters.empty()) {
     return failure(wrong("the command has no parameters, and the job gives some"));
@@ -217,7 +219,8 @@ bool is_run_key(std::string_view key) noexcept {
 }
 
 bool is_run_variable(std::string_view name) {
-  return std::ranges::any_of(kVariables, [name](std::string_view of_run) { return variable_of(of_run) == name; });
+  return name == kParametersVariable ||
+         std::ranges::any_of(kVariables, [name](std::string_view of_run) { return variable_of(of_run) == name; });
 }
 
 bool is_built_in(std::string_view name) noexcept { return std::ranges::find(kBuiltIn, name) != kBuiltIn.end(); }
@@ -253,6 +256,9 @@ Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order)
                          "', with which only the command itself may report"));
   for (const auto& [name, value] : rule.environment) line.environment.push_back(name + "=" + value);
   for (const std::string_view name : kVariables) line.environment.push_back(variable_of(name) + "=" + values->find(name)->second);
+  if (!rule.parameters_as_input) return line;
+  line.environment.push_back(std::string{kParametersVariable} + "=" + order.parameters);
+  line.input = order.parameters;
   return line;
 }
 

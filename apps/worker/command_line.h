@@ -31,6 +31,7 @@ bool is_run_key(std::string_view key) noexcept;
 struct CommandLine {
   std::vector<std::string> arguments;    // The first is the program.
   std::vector<std::string> environment;  // NAME=VALUE.
+  std::string input = {};                // What the program reads on its standard input.
 };
 
 /// InvalidArgument that names the parameter and the rule.

@@ -178,6 +178,7 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
   s.number("log_bytes", 4'096, std::int64_t{1} << 40, rule.log_bytes);
   s.number("concurrency", 1, 256, rule.concurrency);
   s.flag("may_gain_privileges", rule.may_gain_privileges);
+  s.flag("parameters_as_input", rule.parameters_as_input);
   if (const toml::table* const parameters = s.section("parameters")) {
     for (const auto& [key, node] : *parameters) {
       const std::string parameter{key.str()};
@@ -191,6 +192,8 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
   }
   if (!rule.program.starts_with('/')) s.complain("'program' must be an absolute path");
   if (s.find("directory") != nullptr && !rule.directory.starts_with('/')) s.complain("'directory' must be an absolute path");
+  if (rule.parameters_as_input && !rule.parameters.empty())
+    s.complain("'parameters_as_input' is for all parameters, so the command cannot have a section for each");
   check_placeholders(s, rule);
   return rule;
 }

@@ -41,6 +41,7 @@ struct CommandRule {
   std::size_t log_bytes = std::size_t{1024} * 1024;
   std::uint64_t concurrency = 1;
   bool may_gain_privileges = false;
+  bool parameters_as_input = false;  // On its standard input and in RONDO_PARAMETERS, in place of sections for each parameter.
   std::map<std::string, ParameterRule, std::less<>> parameters;
 };
 

@@ -117,7 +117,7 @@ TEST(WorkerConfig, AKeyOfAnotherSectionIsNamedWithThatSection) {
 /// It had two variables of that name, and programs differ in which one they use.
 TEST(WorkerConfig, AVariableOfTheRunIsRefusedInTheEnvironment) {
   const std::string good = "[command.a]\nprogram = \"/bin/true\"\nenvironment = { ";
-  for (const std::string name : {"RONDO_RUN", "RONDO_JOB", "RONDO_ATTEMPT", "RONDO_SCHEDULED"}) {
+  for (const std::string name : {"RONDO_RUN", "RONDO_JOB", "RONDO_ATTEMPT", "RONDO_SCHEDULED", "RONDO_PARAMETERS"}) {
     EXPECT_THAT(refusal(good + name + " = \"7\" }\n"),
                 HasSubstr("worker.toml:3: [command.a.environment] '" + name + "' is a variable that the worker sets for each run"));
   }
@@ -149,6 +149,9 @@ default = "latest"
 [command.raw]
 program = "/bin/echo"
 arguments = ["{parameters}"]
+[command.input]
+program = "/bin/cat"
+parameters_as_input = true
 [command.plain]
 program = "/bin/true"
 [command.pair]
@@ -184,6 +187,21 @@ TEST(WorkerCommandLine, AValueIsOneArgumentWhateverItContains) {
   EXPECT_EQ(line("copy", R"({"from": 12})")->arguments[2], "12");
   EXPECT_EQ(line("copy", R"({"from": "x"})")->arguments[3], "/backup/latest");
   EXPECT_EQ(line("raw", "two \"words\"\n")->arguments[1], "two \"words\"\n");
+}
+
+TEST(WorkerCommandLine, ParametersAsInputAreNoArgument) {
+  const std::string text = R"({"note": "$(x) \"'\n"})";
+  const auto made = line("input", text);
+  ASSERT_TRUE(made.has_value()) << made.error().to_string();
+  EXPECT_THAT(made->arguments, ElementsAre("/bin/cat"));
+  EXPECT_EQ(made->input, text);
+  EXPECT_EQ(made->environment.back(), "RONDO_PARAMETERS=" + text);
+  EXPECT_EQ(line("raw", "x")->input, "");
+  EXPECT_THAT(trouble("input", std::string("a\0b", 3)), HasSubstr("NUL"));
+  EXPECT_THAT(trouble("input", "x\nrondo: result fine"), HasSubstr("'parameters' contains"));
+  EXPECT_THAT(trouble("input", R"(["\u0072ondo: result fine"])"), HasSubstr("'parameters' contains"));
+  EXPECT_THAT(refusal("[command.a]\nprogram = \"/bin/true\"\nparameters_as_input = true\n[command.a.parameters.to]\n"),
+              HasSubstr("'parameters_as_input' is for all parameters"));
 }
 
 /// 0.5 came to the program as 5E-1.

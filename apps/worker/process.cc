@@ -5,6 +5,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <pwd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,6 +34,16 @@ Result<Pipe> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failure(status_from_errno(errno, "pipe2"));
   return Pipe{UniqueFd{ends[0]}, UniqueFd{ends[1]}};
+}
+
+/// A file in memory, read from its beginning; an empty descriptor for no input.
+Result<UniqueFd> input_of(const CommandLine& line) {
+  if (line.input.empty()) return UniqueFd{};
+  UniqueFd file{::memfd_create("rondo-input", MFD_CLOEXEC)};
+  if (!file) return failure(status_from_errno(errno, "memfd_create"));
+  const ssize_t written = ::pwrite(file.get(), line.input.data(), line.input.size(), 0);
+  if (written != static_cast<ssize_t>(line.input.size())) return failure(status_from_errno(errno, "writing the input of a command"));
+  return file;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
@@ -103,16 +114,16 @@ void imply_user(CommandRule& rule) {
 }
 
 // Only functions that are safe after a fork: the worker has one thread, but its libraries may not.
-void Process::run_child(int start, int output, int trouble, const CommandRule& rule, char* const* arguments, char* const* environment,
-                        const std::optional<UserIds>& user, pid_t worker) {
+void Process::run_child(int start, int input, int output, int trouble, const CommandRule& rule, char* const* arguments,
+                        char* const* environment, const std::optional<UserIds>& user, pid_t worker) {
   const auto give_up = [trouble](Step step) {
     const Trouble why{errno, step};
     static_cast<void>(!::write(trouble, &why, sizeof why));
     ::_exit(127);
   };
   ::setsid();
-  const int null = ::open("/dev/null", O_RDONLY);
-  if (null < 0 || ::dup2(null, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) give_up(Step::Prepare);
+  if (input < 0) input = ::open("/dev/null", O_RDONLY);
+  if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(output, 1) < 0 || ::dup2(output, 2) < 0) give_up(Step::Prepare);
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
@@ -141,6 +152,8 @@ Result<Process> Process::fork(const CommandRule& rule, const CommandLine& line, 
   Result<Pipe> start = make_pipe();
   Result<Pipe> trouble = make_pipe();
   if (!output || !start || !trouble) return failure(status_from_errno(errno, "pipe2"));
+  const Result<UniqueFd> input = input_of(line);
+  if (!input) return failure(input.error());
   const std::vector<char*> arguments = pointers(line.arguments);
   const std::vector<char*> environment = pointers(line.environment);
   const pid_t worker = ::getpid();
@@ -148,7 +161,8 @@ Result<Process> Process::fork(const CommandRule& rule, const CommandLine& line, 
   if (child < 0) return failure(status_from_errno(errno, "fork"));
   if (child == 0) {
     start->writer.reset();  // Else the child would wait for itself.
-    run_child(start->reader.get(), output->writer.get(), trouble->writer.get(), rule, arguments.data(), environment.data(), user, worker);
+    run_child(start->reader.get(), input->get(), output->writer.get(), trouble->writer.get(), rule, arguments.data(), environment.data(),
+              user, worker);
   }
   Process process;
   process.id_ = child;

@@ -1,5 +1,6 @@
 // Process: one command in a session and process group of its own. It is forked first and waits; go() lets it execute the program, when the
-// worker has written down its id. It gets the null device as its input, and one pipe for output and errors.
+// worker has written down its id. Its input is a file in memory with the input of its command line, or the null device without one; it gets
+// one pipe for output and errors.
 //
 // When the worker dies, the kernel kills the program (PR_SET_PDEATHSIG); what the program started itself is killed by the next start of
 // the worker, or by the service manager (KillMode=control-group).
@@ -63,7 +64,7 @@ class Process {
 
  private:
   Process() = default;
-  [[noreturn]] static void run_child(int start, int output, int trouble, const CommandRule& rule, char* const* arguments,
+  [[noreturn]] static void run_child(int start, int input, int output, int trouble, const CommandRule& rule, char* const* arguments,
                                      char* const* environment, const std::optional<UserIds>& user, pid_t worker);
   pid_t id_ = -1;
   UniqueFd output_;
