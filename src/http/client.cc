@@ -19,6 +19,9 @@ namespace {
 
 /// How long an unused connection is kept. Shorter than the 90 s after which executors of other projects close it.
 constexpr long kKeptSeconds = 60;
+/// How long a mail server may take for an answer, and for that to QUIT after a refusal or the end of a message.
+constexpr long kMailAnswerSeconds = 12;
+constexpr long kMailQuitSeconds = 1;
 /// Header fields that libcurl or this client sets.
 constexpr std::array kOwnFields{"Content-Length", "Transfer-Encoding", "Expect", "Connection", "Host"};
 
@@ -87,10 +90,11 @@ struct Client::Call final : TimerNode {
   Instant deadline;
   Instant started;
   bool is_probe = false;
-  bool was_late = false;  // libcurl ended it, because its time was over.
-  std::unique_ptr<curl_slist, FreedBy<curl_slist_free_all>> headers;
-  std::unique_ptr<CURL, FreedBy<curl_easy_cleanup>> easy;  // From the start on.
-  std::string body;                                        // The body of the answer.
+  bool was_late = false;                                           // libcurl ended it, because its time was over.
+  std::unique_ptr<curl_slist, FreedBy<curl_slist_free_all>> list;  // The headers, or the receivers of a mail.
+  std::size_t read = 0;                                            // Bytes of a mail that were sent.
+  std::unique_ptr<CURL, FreedBy<curl_easy_cleanup>> easy;          // From the start on.
+  std::string body;                                                // The body of the answer.
   std::size_t header_bytes = 0;
   bool is_too_long = false;
   bool is_cut = false;
@@ -150,7 +154,8 @@ Result<std::string> Client::host_of(const ClientRequest& request) const {
   }
   if (request.url.find('\0') != std::string::npos) return wrong("it has a NUL");
   const std::string scheme = part_of(url.get(), CURLUPART_SCHEME);
-  if (scheme != "http" && scheme != "https") return wrong("only http and https are supported");
+  const bool is_known = request.mail ? scheme == "smtp" || scheme == "smtps" : scheme == "http" || scheme == "https";
+  if (!is_known) return wrong(request.mail ? "only smtp and smtps are supported for mail" : "only http and https are supported");
   if (!part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_PASSWORD).empty()) return wrong("it has a user name");
   return part_of(url.get(), CURLUPART_HOST) + ":" + part_of(url.get(), CURLUPART_PORT, CURLU_DEFAULT_PORT);
 }
@@ -228,18 +233,24 @@ void Client::start(Call& call) {
   if (!status.ok()) end(call, failure(std::move(status)));
 }
 
-Status Client::prepare(Call& call) {
-  call.easy.reset(curl_easy_init());
+namespace {
+
+/// Appends a text to a list of libcurl. False without memory.
+template <class List>
+bool append(List& list, const std::string& text) {
+  curl_slist* const longer = curl_slist_append(list.get(), text.c_str());
+  if (longer == nullptr) return false;
+  static_cast<void>(list.release());
+  list.reset(longer);
+  return true;
+}
+
+}  // namespace
+
+Status Client::prepare_post(Call& call) {
   CURL* const easy = call.easy.get();
-  if (easy == nullptr) return Status::out_of_memory();
   bool has_memory = true;
-  const auto add = [&](const std::string& line) {
-    curl_slist* const longer = curl_slist_append(call.headers.get(), line.c_str());
-    has_memory = has_memory && longer != nullptr;
-    if (longer == nullptr) return;
-    static_cast<void>(call.headers.release());
-    call.headers.reset(longer);
-  };
+  const auto add = [&](const std::string& line) { has_memory = has_memory && append(call.list, line); };
   for (const Field& field : call.request.headers) {
     add(field.value.empty() ? field.name + ";" : field.name + ": " + field.value);  // libcurl's form of a field without value.
   }
@@ -249,25 +260,56 @@ Status Client::prepare(Call& call) {
     add("Content-Type:");
   }
   if (!has_memory) return Status::out_of_memory();
-  curl_easy_setopt(easy, CURLOPT_URL, call.request.url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(easy, CURLOPT_PROXY, "");
-  if (!options_.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // Ending a call does not wait for its look-up of a name.
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call.headers.get());
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call.list.get());
   curl_easy_setopt(easy, CURLOPT_POST, 1L);
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call.request.body.data());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.request.body.size()));
+  return {};
+}
+
+Status Client::prepare_mail(Call& call) {
+  CURL* const easy = call.easy.get();
+  const Mail& mail = *call.request.mail;
+  for (const std::string& receiver : mail.to) {
+    if (!append(call.list, "<" + receiver + ">")) return Status::out_of_memory();
+  }
+  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+  curl_easy_setopt(easy, CURLOPT_SERVER_RESPONSE_TIMEOUT, kMailAnswerSeconds);
+  curl_easy_setopt(easy, CURLOPT_USE_SSL, static_cast<long>(mail.needs_tls ? CURLUSESSL_ALL : CURLUSESSL_TRY));
+  if (!mail.user.empty()) {
+    curl_easy_setopt(easy, CURLOPT_USERNAME, mail.user.c_str());
+    curl_easy_setopt(easy, CURLOPT_PASSWORD, mail.password.c_str());
+  }
+  curl_easy_setopt(easy, CURLOPT_MAIL_FROM, ("<" + mail.from + ">").c_str());
+  curl_easy_setopt(easy, CURLOPT_MAIL_RCPT, call.list.get());
+  curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+  curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(call.request.body.size()));
+  curl_easy_setopt(easy, CURLOPT_READFUNCTION, &Client::read_body);
+  curl_easy_setopt(easy, CURLOPT_READDATA, &call);
+  return {};
+}
+
+Status Client::prepare(Call& call) {
+  call.easy.reset(curl_easy_init());
+  CURL* const easy = call.easy.get();
+  if (easy == nullptr) return Status::out_of_memory();
+  if (Status status = call.request.mail ? prepare_mail(call) : prepare_post(call); !status.ok()) return status;
+  const bool is_fresh = call.request.fresh_connection || call.request.networks || call.request.mail;
+  curl_easy_setopt(easy, CURLOPT_URL, call.request.url.c_str());
+  curl_easy_setopt(easy, CURLOPT_PROXY, "");
+  if (!options_.ca_file.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options_.ca_file.c_str());
+  curl_easy_setopt(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);  // Ending a call does not wait for its look-up of a name.
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds(call.deadline - call.started));
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(call.request.connect_timeout));
   if (!call.request.cuts_answer) curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.request.answer_bytes));
   curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, kKeptSeconds);
-  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, call.request.fresh_connection ? 1L : 0L);
-  curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, call.request.fresh_connection ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, is_fresh ? 1L : 0L);
+  curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, is_fresh ? 1L : 0L);
   curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call.error.data());
   curl_easy_setopt(easy, CURLOPT_PRIVATE, &call);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Client::open_socket);
@@ -455,8 +497,10 @@ int Client::timer_changed(CURLM*, long wait_ms, void* client) {
 curl_socket_t Client::open_socket(void* of_call, curlsocktype, curl_sockaddr* address) {
   Call& call = *static_cast<Call*>(of_call);
   const ClientOptions& options = call.client.options_;
+  const bool is_anywhere = options.any_network && !call.request.networks;
+  const std::vector<Prefix>& networks = call.request.networks ? *call.request.networks : options.networks;
   const Result<IpAddress> to = address_of(address->addr);
-  if (!to || (!options.any_network && std::ranges::none_of(options.networks, [&](const Prefix& one) { return one.contains(*to); }))) {
+  if (!to || (!is_anywhere && std::ranges::none_of(networks, [&](const Prefix& one) { return one.contains(*to); }))) {
     call.forbidden = to ? to->to_string() : "of another family";
     return CURL_SOCKET_BAD;
   }
@@ -468,6 +512,14 @@ curl_socket_t Client::open_socket(void* of_call, curlsocktype, curl_sockaddr* ad
 int Client::close_socket(void* client, curl_socket_t socket) {
   socket_changed(nullptr, socket, CURL_POLL_REMOVE, client, nullptr);
   return ::close(socket);
+}
+
+std::size_t Client::read_body(char* bytes, std::size_t size, std::size_t count, void* of_call) {
+  Call& call = *static_cast<Call*>(of_call);
+  const std::size_t length = std::min(size * count, call.request.body.size() - call.read);
+  call.request.body.copy(bytes, length, call.read);
+  call.read += length;
+  return length;
 }
 
 std::size_t Client::write_body(char* bytes, std::size_t size, std::size_t count, void* of_call) {
@@ -485,8 +537,11 @@ std::size_t Client::write_body(char* bytes, std::size_t size, std::size_t count,
   return call.is_cut ? 0 : length;
 }
 
-std::size_t Client::write_header(char*, std::size_t size, std::size_t count, void* of_call) {
+std::size_t Client::write_header(char* bytes, std::size_t size, std::size_t count, void* of_call) {
   Call& call = *static_cast<Call*>(of_call);
+  // This is the last answer, or a refusal. libcurl waits for the answer to QUIT next, and the timeout does not end that.
+  const bool is_last = call.read == call.request.body.size() || (size * count > 0 && *bytes >= '4');
+  if (call.request.mail && is_last) curl_easy_setopt(call.easy.get(), CURLOPT_SERVER_RESPONSE_TIMEOUT, kMailQuitSeconds);
   call.header_bytes += size * count;
   call.is_too_long = call.header_bytes > limits::kHttpHeaderBytes;
   return call.is_too_long ? 0 : size * count;

@@ -1,5 +1,5 @@
-// Client: HTTP requests to other programs, by libcurl's multi interface, as a source of a scheduler. Nothing blocks: libcurl reads and
-// writes sockets that the reactor watches, and looks up names on threads of its own.
+// Client: HTTP requests and mails to other programs, by libcurl's multi interface, as a source of a scheduler. Nothing blocks: libcurl
+// reads and writes sockets that the reactor watches, and looks up names on threads of its own.
 //
 // What a URL may reach: the address that a connection is really made to is checked against ClientOptions::networks, after the name was
 // looked up, so a name cannot lead to an address that is not allowed. Redirects are not followed, and the proxies of the environment are
@@ -20,6 +20,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,8 +36,19 @@
 
 namespace rondo::http {
 
+/// A message of mail, in place of a POST. libcurl blocks the thread of the client until the server has answered the end of the message and
+/// the end of the connection, at most for the timeout and a second: so a client that sends mails has a thread of its own. Each mail has a
+/// connection of its own.
+struct Mail {
+  std::string from;
+  std::vector<std::string> to;
+  std::string user = {};  // Empty: no authentication.
+  std::string password = {};
+  bool needs_tls = false;  // With smtp:// the server must offer STARTTLS. Without this TLS is used if it does.
+};
+
 struct ClientRequest {
-  std::string url;  // http or https.
+  std::string url;  // http or https; with 'mail' smtp or smtps.
   std::vector<Field> headers = {};
   std::string body = {};
   Duration timeout = 10s;         // From post() to the end of the answer, with the time in the queue.
@@ -46,6 +58,10 @@ struct ClientRequest {
   /// Makes a connection for this request. A reused one can be closed by the host at the same moment. Then libcurl sends the request once
   /// more, although the host may have taken the first one.
   bool fresh_connection = false;
+  /// Where this request may go, in place of ClientOptions::networks. It gets a connection of its own, which no other request uses.
+  std::optional<std::vector<Prefix>> networks = {};
+  /// 'body' is then the message, with its header, and 'headers' are empty. The answer has the last code of the server, and no body.
+  std::optional<Mail> mail = {};
 };
 
 struct ClientAnswer {
@@ -118,6 +134,8 @@ class Client final : public Source, private TimerNode {
   void start_waiting();
   void start(Call& call);
   Status prepare(Call& call);
+  static Status prepare_post(Call& call);
+  static Status prepare_mail(Call& call);
   void take_ended();
   Result<ClientAnswer> result_of(Call& call, CURLcode code) const;
   void end(Call& call, Result<ClientAnswer> answer);
@@ -132,6 +150,7 @@ class Client final : public Source, private TimerNode {
   static int timer_changed(CURLM* multi, long wait_ms, void* client);
   static curl_socket_t open_socket(void* call, curlsocktype purpose, curl_sockaddr* address);
   static int close_socket(void* client, curl_socket_t socket);
+  static std::size_t read_body(char* bytes, std::size_t size, std::size_t count, void* call);
   static std::size_t write_body(char* bytes, std::size_t size, std::size_t count, void* call);
   static std::size_t write_header(char* bytes, std::size_t size, std::size_t count, void* call);
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -502,6 +503,100 @@ TEST_F(HttpClient, AReceiverMayPostAndMayThrow) {
   run_now();
   EXPECT_EQ(client_->figures().thrown, 10U);
   EXPECT_TRUE(client_->is_idle());
+}
+
+/// A mail server of one connection that takes everything. libcurl blocks this thread while it waits for the answers to the end of a message
+/// and to QUIT, so these answers are sent before.
+class MailServer {
+ public:
+  explicit MailServer(UniqueFd fd) : peer_(std::move(fd)) { peer_.say("220 here\r\n"); }
+  /// Answers what the client has said.
+  void serve() {
+    peer_.pump();
+    for (;;) {
+      const std::string end = is_message_ ? "\r\n.\r\n" : "\r\n";
+      const std::size_t at = peer_.heard.find(end);
+      if (at == std::string::npos) return;
+      const std::string said = peer_.heard.substr(0, at);
+      peer_.heard.erase(0, at + end.size());
+      if (std::exchange(is_message_, said == "DATA")) message = said;
+      if (!is_message_) lines.push_back(said);
+      if (!is_message_ && said != "QUIT" && message.empty()) peer_.say(is_refused ? "250 ok\r\n221 bye\r\n" : "250 ok\r\n");
+      if (is_message_) peer_.say("354 go on\r\n250 ok\r\n221 bye\r\n");
+    }
+  }
+  std::vector<std::string> lines;
+  std::string message;
+  bool is_refused = false;  // The client ends after the first answer.
+
+ private:
+  Peer peer_;
+  bool is_message_ = false;
+};
+
+/// A client of mails, and a server that it may reach.
+class MailClient : public HttpClient {
+ protected:
+  MailClient() {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
+    request_.url = "smtp://" + endpoint_text(address);
+    request_.body = "Subject: x\r\n\r\n.a line\r\n";
+    request_.mail = {.from = "r@a", .to = {"p@a", "q@a"}};
+  }
+  /// Sends the mail, and serves its connection.
+  Result<ClientAnswer> send() {
+    if (Status refused = post(request_); !refused.ok()) return failure(std::move(refused));
+    run_until([this] {
+      if (mails_) {
+        mails_->serve();
+      } else if (UniqueFd fd{::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)}) {
+        mails_.emplace(std::move(fd)).is_refused = request_.mail->needs_tls;
+      }
+      return !answers_.empty();
+    });
+    return std::move(answers_.at(0));
+  }
+  UniqueFd listener_ = listen_at("127.0.0.1", 0).value();
+  std::optional<MailServer> mails_;
+  ClientRequest request_;
+};
+
+TEST_F(MailClient, AMailIsSentWithItsReceivers) {
+  const auto answer = send();
+  ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
+  EXPECT_THAT(mails_->lines, testing::IsSupersetOf({"MAIL FROM:<r@a>", "RCPT TO:<p@a>", "RCPT TO:<q@a>"}));
+  run_until([this] { return mails_->serve(), !mails_->message.empty(); });
+  EXPECT_EQ(mails_->message, "Subject: x\r\n\r\n..a line") << "a line that begins with a dot has two on the way";
+}
+
+TEST_F(MailClient, ALoginThatNeedsTlsIsNotSentWithoutIt) {
+  request_.mail->user = "me";
+  request_.mail->password = "secret";
+  request_.mail->needs_tls = true;
+  EXPECT_FALSE(send().has_value());
+  EXPECT_THAT(mails_->lines, Each(Not(StartsWith("AUTH"))));
+  EXPECT_THAT(mails_->lines, Each(Not(StartsWith("MAIL"))));
+}
+
+TEST_F(MailClient, AMailGoesToNoWebServerAndAPostToNoMailServer) {
+  ClientRequest to_mail{.url = request_.url};
+  EXPECT_EQ(post(to_mail).code(), StatusCode::InvalidArgument);
+  request_.url = url("/");
+  EXPECT_EQ(post(request_).code(), StatusCode::InvalidArgument);
+}
+
+TEST_F(HttpClient, ARequestMayHaveNetworksOfItsOwn) {
+  options_.networks = {Prefix::parse("10.0.0.0/8").value()};
+  ClientRequest request{.url = url("/")};
+  request.networks = kLoopback;
+  EXPECT_EQ(code_of(request), StatusCode::Ok);
+  EXPECT_EQ(code_of({.url = url("/")}), StatusCode::PermissionDenied) << "the connection of the other one is not used";
+  options_.any_network = true;
+  client_.reset();
+  request.networks = {Prefix::parse("10.0.0.0/8").value()};
+  EXPECT_EQ(code_of(request), StatusCode::PermissionDenied);
 }
 
 }  // namespace
