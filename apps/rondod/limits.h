@@ -46,6 +46,29 @@ inline constexpr std::size_t kFailingJobs = 1024;
 /// `RondodOnFile.OfManyDamagedPartsSomeAreNamedAndAllAreCounted`.
 inline constexpr std::size_t kDamageShown = 16;
 
+// --- Notifications
+
+/// Sections [[notify]]: each run of a job is compared with all of them.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test: `Notify.SectionsAreChecked`.
+inline constexpr std::size_t kNotifyTargets = 32;
+
+/// The longest time, in seconds, after which a run may count as late: a week.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test:
+/// `Description.EachOptionIsTakenInItsRangeAndNowhereElse`.
+inline constexpr unsigned kNotifyLate = 7 * 24 * 3600;
+
+/// Bytes of the pattern of names of jobs of a section [[notify]], so that a comparison takes a bounded time.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test: `Notify.SectionsAreChecked`.
+inline constexpr std::size_t kNotifyPattern = 200;
+
+/// Notifications that wait for their targets; each takes some kilobytes.
+/// Reached: the oldest one is dropped. Figure: `stats.notify.dropped`. Test: `Outbox.TheOldestIsDroppedAtTheLimit`.
+inline constexpr std::size_t kNotices = 1'000;
+
+/// Jobs that fail, or were told of within a minute, of one section [[notify]].
+/// Reached: events of further jobs are not told. Figure: `stats.notify.dropped`. Test: `NoticeRules.JobsAreBounded`.
+inline constexpr std::size_t kNotifyJobs = 10'000;
+
 // --- Journal
 
 /// The largest configurable size of one journal file, in MiB: a TiB.

@@ -112,6 +112,11 @@ void Jobs::on_end(std::function<void(const JobRun& run)> listener) {
   RONDO_EXPECT(!impl_->timetable.was_started(), "Jobs::on_end() was called after Jobs::start()");
   impl_->ends.on_end(std::move(listener));
 }
+void Jobs::on_due(std::function<void(const JobRun& run)> listener) {
+  impl_->core.expect_here("on_due");
+  RONDO_EXPECT(!impl_->timetable.was_started(), "Jobs::on_due() was called after Jobs::start()");
+  impl_->timetable.on_due(std::move(listener));
+}
 void Jobs::drain(Duration patience, std::function<void(const Status& drained)> done) {
   impl_->core.called("drain", patience.count());
   impl_->dispatch.drain(patience, std::move(done));

@@ -59,6 +59,26 @@ TEST_F(JobReportsTest, AListenerHearsOfEachEndInPlaceOfTheReports) {
   EXPECT_THAT(reports, ElementsAre("internal: the listener of Jobs::on_end() for run " + id + " threw: no pager"));
 }
 
+TEST_F(JobReportsTest, AListenerHearsOfEachAttemptThatIsDue) {
+  std::vector<std::string> due;
+  jobs->on_due([&](const JobRun& run) {
+    due.push_back(run.job + " " + std::to_string(run.attempt));
+    if (run.job == "a") throw std::runtime_error("no pager");
+  });
+  jobs->start();
+  define({.name = "a", .handler = "ok"});
+  define({.name = "b", .handler = "absent"});
+  define({.name = "c", .handler = "wrong", .retries = 1, .backoff = 1ms});
+  trigger("a");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(reports, ElementsAre("internal: the listener of Jobs::on_due() threw: no pager"));
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded"));
+  trigger("b");
+  trigger("c");
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(due, ElementsAre("a 0", "b 0", "c 0", "c 1"));
+}
+
 TEST_F(JobReportsTest, AnErrorThatNobodyTakesIsReported) {
   jobs->start();
   jobs->define({.name = "a", .handler = "ok", .schedule = {.when = "cron 30 2 * *"}});

@@ -86,6 +86,9 @@ void Timetable::fire(LiveRun& live) {
   }
   live.stage = LiveRun::Stage::Fired;
   ++runs_.stats.fired;
+  if (!due_listener_) return;
+  const Status thrown = core_.call_out([&] { due_listener_(live.run); }, "the listener of Jobs::on_due()");
+  if (!thrown.ok()) core_.report(Change::event("due", key_of(live.run), {}), thrown);
 }
 
 WallTime Timetable::due_of(const LiveRun& live) const {

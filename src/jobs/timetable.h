@@ -27,6 +27,8 @@ class Timetable {
   void wait_until_due(LiveRun& live);
   /// The wall clock was set: attempts wait no longer than their backoff, and instants that are late now follow their band.
   void clock_was_set();
+  /// See Jobs::on_due().
+  void on_due(std::function<void(const JobRun& run)> listener) { due_listener_ = std::move(listener); }
   /// Takes the runs into the ring that have come near, and sets the timer by the wall clock.
   void renew();
   TimerSource& timer() noexcept { return ring_timer_; }
@@ -46,6 +48,7 @@ class Timetable {
   /// missed instant before a later one.
   std::set<std::int64_t> late_;
   std::multimap<WallTime, std::int64_t> later_;  // Runs that are due beyond the ring: attempts after a long backoff.
+  std::function<void(const JobRun& run)> due_listener_;
   TimerSource ring_timer_;
 };
 

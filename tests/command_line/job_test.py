@@ -130,7 +130,7 @@ def check_requested(daemon, checker):
     assert runs[0]["rerun_of"] == run["run"], runs
     assert f"rerun of {run['run']}" in expect(daemon, 0, "job", "runs", "again")
     assert f"the run {new['run']} has succeeded" in expect(daemon, 1, "job", "rerun", str(new["run"]))
-    assert expect(daemon, 0, "job", "rerun", str(run["run"])) == f"run {new['run'] + 1}: runs {run['run']} again\n"
+    assert expect(daemon, 0, "job", "rerun", str(run["run"])).endswith(f": runs {run['run']} again\n")
     assert "no run 999999" in expect(daemon, 1, "job", "rerun", "999999")
     assert "is no number of a run" in expect(daemon, 2, "job", "rerun", "x")
     with open(os.path.join(daemon.folder, "log"), encoding="utf-8") as log:
@@ -538,6 +538,23 @@ def check_executors(daemon, checker):
     assert "InvalidArgument" not in expect(daemon, 2, "executor-drain", "billing", "file:///etc/passwd")
 
 
+def check_notify(daemon, checker):
+    """A target that is not there. tests/notify has those that are."""
+    rows = checker.check("job-notify", expect_code(daemon, 1, "--json", "job", "notify", "--test"))["rows"]
+    assert [(row["name"], row["arrived"]) for row in rows] == [("dead", False)] and rows[0]["why"], rows
+    assert expect_code(daemon, 1, "job", "notify", "dead", "--test").startswith("dead: did not arrive: ")
+    assert "--test is needed" in expect(daemon, 2, "job", "notify")
+    assert "the name 'x'" in expect(daemon, 1, "job", "notify", "x", "--test")
+    assert checker.check("stats", expect(daemon, 0, "--json", "stats"))["notify"]["dropped"] == 0
+
+
+def expect_code(daemon, code, *words):
+    """What a command prints that ends with another code than 0."""
+    said = daemon.run(*words)
+    assert said.returncode == code, (words, said)
+    return said.stdout
+
+
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -564,13 +581,16 @@ def main(rondo, rondod, schemas):
         second = subprocess.run([rondod, "--config", daemon.config, "--socket", daemon.socket + "2"], capture_output=True, text=True,
                                 timeout=PATIENCE, check=False)
         assert second.returncode == 69 and "another process runs the jobs" in second.stderr, second
-        missing = {name for name in offered(daemon) if name.startswith("job-")} - checker.checked
-        assert not missing, f"not run here: {missing}"
+        commands = offered(daemon)
     with Rondod(rondod, rondo, jobs=True) as daemon:
         check_table_handler(daemon, checker)
     group = '[[executors.group]]\nname = "billing"\nallow_without_token = ["127.0.0.0/8"]\naddresses = ["http://127.0.0.1:1"]\n'
-    with Rondod(rondod, rondo, f"[http]\nenabled = true\nport = {free_port()}\n{group}", plane="none", jobs=True) as daemon:
+    notify = '[[notify]]\nname = "dead"\ntarget = "http://127.0.0.1:1/"\n'
+    with Rondod(rondod, rondo, f"[http]\nenabled = true\nport = {free_port()}\n{group}{notify}", plane="none", jobs=True) as daemon:
         check_executors(daemon, checker)
+        check_notify(daemon, checker)
+    missing = {name for name in commands if name.startswith("job-")} - checker.checked
+    assert not missing, f"not run here: {missing}"
     with Rondod(rondod, rondo) as daemon:
         assert "runs no jobs" in expect(daemon, 1, "job", "list", "--tag", "a")
         assert "runs no jobs" in expect(daemon, 1, "workers")

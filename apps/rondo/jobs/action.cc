@@ -408,6 +408,25 @@ int rerun(const Caller& caller) {
   return finish_output();
 }
 
+int notify(const Caller& caller) {
+  if (caller.call.find("--test") == nullptr)
+    return report(caller.options, {StatusCode::InvalidArgument, "--test is needed: `rondo job notify` only sends tests"});
+  json::object arguments;
+  if (const std::string name = caller.call.word("NAME"); !name.empty()) arguments["name"] = escape_text(name);
+  const Result<json::object> result = caller.backend.call("job-notify", arguments, {});
+  if (!result) return report(caller.options, result.error());
+  std::string lines;
+  bool have_arrived = true;
+  for (const json::value& one : result->at("rows").as_array()) {
+    const json::object& row = one.as_object();
+    const bool has_arrived = row.at("arrived") == true;
+    have_arrived = have_arrived && has_arrived;
+    lines += member(row, "name") + ": " + (has_arrived ? "arrived" : "did not arrive: " + member(row, "why")) + "\n";
+  }
+  print(caller.options.json ? json_text(*result) + "\n" : lines);
+  return finish_output(have_arrived ? kExitDone : kExitFailed);
+}
+
 int show_log(const Caller& caller) {
   const Result<std::int64_t> run = number_of_run(caller);
   if (!run) return report(caller.options, run.error());
@@ -458,25 +477,11 @@ int export_all(const Caller& caller) {
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
 int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
 
-constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 19> kVerbs{{{"add", add},
-                                                                                      {"edit", edit},
-                                                                                      {"remove", remove},
-                                                                                      {"list", list},
-                                                                                      {"show", show},
-                                                                                      {"start", start},
-                                                                                      {"stop", stop},
-                                                                                      {"trigger", trigger},
-                                                                                      {"rerun", rerun},
-                                                                                      {"backfill", backfill},
-                                                                                      {"next", next},
-                                                                                      {"runs", runs},
-                                                                                      {"failures", failures},
-                                                                                      {"kill", kill},
-                                                                                      {"log", show_log},
-                                                                                      {"forecast", forecast},
-                                                                                      {"export", export_all},
-                                                                                      {"import", import_file},
-                                                                                      {"import-crontab", import_cron}}};
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 20> kVerbs{
+    {{"add", add},      {"edit", edit},         {"remove", remove},     {"list", list},          {"show", show},
+     {"start", start},  {"stop", stop},         {"trigger", trigger},   {"rerun", rerun},        {"backfill", backfill},
+     {"next", next},    {"runs", runs},         {"failures", failures}, {"notify", notify},      {"kill", kill},
+     {"log", show_log}, {"forecast", forecast}, {"export", export_all}, {"import", import_file}, {"import-crontab", import_cron}}};
 
 }  // namespace
 

@@ -50,6 +50,7 @@ void add_absent_job_commands(DaemonAdder& commands) {
   for (const std::string_view name : {"job", "job-start", "job-remove"}) add(name, {text("name")});
   add("job-trigger", {text("name"), text("parameters"), text("address")});
   add("job-rerun", {integer("run")});
+  add("job-notify", {text("name")});
   add("job-stop", {text("name"), text("note")});
   add("job-put", {text("definition"), flag("start"), flag("dry_run")});
   add("jobs-put", {text("definitions"), flag("dry_run")});

@@ -22,6 +22,7 @@
 #include "rondo/store/redis_limits.h"
 #include "rondo/store/redis_store.h"
 #include "rondod/configuration/executors_section.h"
+#include "rondod/configuration/notify_section.h"
 #include "rondod/configuration/protocols.h"
 #include "rondod/configuration/section_reader.h"
 #include "rondod/configuration/simulated_section.h"
@@ -301,15 +302,18 @@ void read_dataplane(SectionReader s, Config& config) {
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 13> kSections{"scheduler", "admin",     "log", "journal",  "store",     "jobs",     "http",
-                                                       "executors", "dataplane", "fpm", "managers", "resources", "simulated"};
+  constexpr std::array<std::string_view, 14> kSections{"scheduler", "admin",  "log",       "journal", "store",    "jobs",      "http",
+                                                       "executors", "notify", "dataplane", "fpm",     "managers", "resources", "simulated"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
       return failure(StatusCode::InvalidArgument,
                      at + "[" + std::string{key.str()} + "] is not a section" + did_you_mean(key.str(), kSections));
     }
-    if (!node.is_table()) return failure(StatusCode::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
+    const bool is_list = key.str() == "notify";
+    if (is_list && !node.is_array_of_tables()) return failure(StatusCode::InvalidArgument, at + "notify must be written as [[notify]]");
+    if (!is_list && !node.is_table())
+      return failure(StatusCode::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
   }
   const auto section = [&](const char* name) { return SectionReader{root[name].as_table(), name, file, error}; };
   {
@@ -342,6 +346,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   read_jobs(section("jobs"), config.jobs);
   read_http(root["http"].as_table(), file, error, config.http);
   read_executors(root["executors"].as_table(), file, error, config.http.enabled, config.jobs.enabled, config.executors);
+  read_notify(root["notify"].as_array(), file, error, config.jobs.enabled, config.notify);
   read_dataplane(section("dataplane"), config);
   read_fpm(root["fpm"].as_table(), file, error, config.plane != PlaneKind::None, config.fpm);
   read_managers(root["managers"].as_table(), file, error, config);
@@ -511,7 +516,7 @@ toml::table to_table(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
-  return toml::table{
+  toml::table table{
       {"scheduler", scheduler_table(config)},
       {"admin", toml::table{{"socket", config.socket}, {"read_group", config.read_group}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
@@ -551,6 +556,8 @@ toml::table to_table(const Config& config) {
        toml::table{{"enabled", config.managers.enabled}, {"config_db", config.managers.config_db}, {"state_db", config.managers.state_db}}},
       {"resources", resources_table(config.resources)},
       {"simulated", simulated_table(config.simulated)}};
+  if (!config.notify.empty()) table.insert("notify", notify_array(config.notify));
+  return table;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "rondo/base/result.h"
 #include "rondo/sched/policy.h"
 #include "rondod/configuration/executors_choice.h"
+#include "rondod/configuration/notify_choice.h"
 #include "rondod/configuration/simulated_choice.h"
 #include "switch_agent/resources.h"
 
@@ -144,6 +145,7 @@ struct Config {
   JobSettings jobs;
   HttpChoice http;
   ExecutorsChoice executors;
+  std::vector<NotifyChoice> notify;  // [[notify]]
   // [dataplane]
   PlaneKind plane = PlaneKind::Linux;
   std::string network_namespace;

@@ -156,6 +156,29 @@ Section executor_group() {
       .many = true};
 }
 
+Section notify() {
+  return {.name = "notify",
+          .help = "Whom rondod tells when runs of jobs fail, recover or are late: one section for each target.",
+          .settings =
+              {{"name", "text", "", "Name of the target: letters, digits and characters of _-."},
+               {"kind", "\"mail\", \"webhook\" or \"command\"", "\"webhook\"", "How the target is told."},
+               {"target", "text", "",
+                "The URL of the webhook, which gets a POST of JSON; the mail server, such as \"smtp://mail.example:587\"; or the name of a "
+                "command that a worker offers, which gets the JSON as its parameters."},
+               {"events", "list of texts", "[\"failure\", \"recovery\", \"late\"]",
+                "What is told: a run that failed after its retries, the first success after that, and a run that does not begin in time."},
+               {"jobs", "text", "\"*\"", "The names of the jobs; * stands for any characters, ? for one."},
+               {"late_s", "integer from 1 to 604800", "300", "Seconds after its due time from which a run that has not begun is late."},
+               {"networks", "list of networks", "[\"127.0.0.0/8\", \"::1/128\"]",
+                "Where the webhook or the mail server may be: rondod connects to no other address, whatever its name leads to."},
+               {"from", "text", "\"\"", "Mail: the sender."},
+               {"to", "list of texts", "[]", "Mail: the receivers."},
+               {"user", "text", "\"\"", "Mail: the user at the server. Then it must offer TLS, unless its address is 127.0.0.1 or ::1."},
+               {"secret_file", "text", "\"\"",
+                "File whose first line is the password of the user, or the token of the webhook, which is sent as Authorization: Bearer."}},
+          .many = true};
+}
+
 Section dataplane() {
   return {
       .name = "dataplane",
@@ -365,6 +388,7 @@ manual::Program configuration_described() {
                http(),
                executors(),
                executor_group(),
+               notify(),
                dataplane(),
                fpm(),
                managers(),

@@ -30,6 +30,10 @@ std::string file_with(const manual::Section& section, std::string_view option, s
   } else if (section.name == "http") {
     text = "[http]\n";
     if (option != "enabled") text += "enabled = true\n";
+  } else if (section.name == "notify") {
+    text = "[jobs]\nenabled = true\n[[notify]]\n";
+    if (option != "name") text += "name = \"a\"\n";
+    if (option != "target") text += "target = \"http://a\"\n";
   } else if (section.many) {
     text = "[[" + std::string{section.name} + "]]\n";
     if (option != "tables") text += "tables = [\"T\"]\n";

@@ -122,6 +122,11 @@ class StartCheck {
     if (!config_.jobs.enabled) return;
     if (const Status lacking = check_job_build(); !lacking.ok()) return complain("jobs.enabled", lacking);
     if (const Status lacking = check_http_build(); !lacking.ok() && config_.http.enabled) complain("http.enabled", lacking);
+    for (const NotifyChoice& one : config_.notify) {
+      if (const Status lacking = check_http_build(); !lacking.ok() && one.kind != NotifyKind::Command) complain("notify.kind", lacking);
+      if (!one.secret_file.empty() && ::access(one.secret_file.c_str(), R_OK) != 0)
+        complain("notify.secret_file", status_from_errno(errno, "reading '" + one.secret_file + "'"));
+    }
     if (const auto target = absent_target(config_.jobs.file)) {  // SQLite makes no file there.
       findings_.push_back(
           {true, "jobs.file", "'" + config_.jobs.file + "' is a link to '" + *target + "', which is not there", StatusCode::NotFound});

@@ -1,11 +1,13 @@
 // See job_service.h and executor_service.h. CMakeLists.txt defines RONDO_WITH_JOBS and RONDO_WITH_HTTP if this build has the components.
 #include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/job_service.h"
+#include "rondod/notify/sender.h"
 #ifdef RONDO_WITH_JOBS
 #include "rondod/jobs/stored_jobs.h"
 #endif
 #ifdef RONDO_WITH_HTTP
 #include "rondod/jobs/http_executors.h"
+#include "rondod/notify/http_sender.h"
 #endif
 
 namespace rondo::daemon {
@@ -41,11 +43,15 @@ Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Ru
   return open_http_executors(config, runtime, jobs, log, static_cast<HttpFront&>(front));
 }
 
+Result<std::unique_ptr<NoticeSender>> open_notice_sender(Runtime& runtime) { return open_http_sender(runtime); }
+
 #else
 
 Result<std::unique_ptr<ExecutorService>> open_executors(const Config&, Runtime&, jobs::Jobs&, Log&, Front&) {
   return failure(check_http_build());
 }
+
+Result<std::unique_ptr<NoticeSender>> open_notice_sender(Runtime&) { return failure(check_http_build()); }
 
 #endif
 

@@ -28,6 +28,7 @@
 #include "rondo/jobs/workers.h"
 #include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/failing_jobs.h"
+#include "rondod/notify/notifier.h"
 
 namespace rondo::daemon {
 
@@ -91,6 +92,7 @@ class StoredJobs final : public JobService {
         workers_(runtime, jobs_, worker_options(config.executors)) {
     jobs_.on_end([this](const jobs::JobRun& run) {
       failing_.ended(run);
+      if (notifier_ != nullptr) notifier_->ended(run);
       if (is_requested(run.band) && !obstructed_.empty()) read_edits_.reset();  // A stopped job may have succeeded.
       if (run.state != jobs::RunState::Failed && run.state != jobs::RunState::TimedOut) return;
       log_.warn("a run of a job failed", {{"job", run.job}, {"run", run.id}, {"state", to_string(run.state)}, {"why", run.note}});
@@ -116,9 +118,16 @@ class StoredJobs final : public JobService {
     executors_ = *std::move(opened);
     return {};
   }
+  Status open_notifier(const Config& config, Runtime& runtime) {
+    auto opened = Notifier::open(config.notify, runtime, jobs_, log_);
+    if (!opened) return opened.error();
+    notifier_ = *std::move(opened);
+    return {};
+  }
   Status add_commands(CommandRegistry& registry) {
     Status added = jobs::add_job_commands(registry, jobs_);
     if (added.ok()) added = workers_.add_commands(registry);
+    if (added.ok()) added = notifier_->add_commands(registry);
     return added.ok() && executors_ != nullptr ? executors_->add_commands(registry) : added;
   }
   void start() override { jobs_.start(); }
@@ -126,6 +135,7 @@ class StoredJobs final : public JobService {
   void poll() override {
     check_failing();
     read_jobs();
+    notifier_->poll();
     const Status health = jobs_.health();
     if (health.message() == trouble_.message()) return;
     trouble_ = health;
@@ -156,6 +166,7 @@ class StoredJobs final : public JobService {
                                  {"late_p99_us", figures.lateness_ns.quantile(0.99) / 1000},
                                  {"late_max_us", figures.lateness_ns.max() / 1000}};
     if (executors_ != nullptr) executors_->add_stats(stats);
+    notifier_->add_stats(stats);
   }
 
   void add_health(json::array& troubles, json::array& notes) const override {
@@ -213,7 +224,9 @@ class StoredJobs final : public JobService {
         if (!stored.obstacle.empty() && found_obstructed_.size() < limits::kFailingJobs) found_obstructed_.emplace(name, stored.obstacle);
         if (has_read_runs_) continue;
         jobs_.runs(name, std::numeric_limits<std::int64_t>::max(), kRuns, [this, name](const Result<std::vector<jobs::JobRun>>& runs) {
-          if (runs) failing_.stored(name, *runs);
+          if (!runs) return;
+          failing_.stored(name, *runs);
+          notifier_->stored(name, *runs);
         });
       }
       if (!is_last) return;
@@ -235,6 +248,7 @@ class StoredJobs final : public JobService {
   jobs::Jobs jobs_;
   jobs::Workers workers_;
   std::unique_ptr<ExecutorService> executors_;  // Null without groups of executors.
+  std::unique_ptr<Notifier> notifier_;          // Set before the start.
   Status trouble_;                              // Already logged.
 };
 
@@ -264,6 +278,7 @@ Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runti
   if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
   if (Status refused = service->open_executors(config, runtime, front); !refused.ok()) return failure(std::move(refused));
+  if (Status refused = service->open_notifier(config, runtime); !refused.ok()) return failure(std::move(refused));
   if (Status added = service->add_commands(registry); !added.ok()) return failure(std::move(added));
   return service;
 }

@@ -22,11 +22,11 @@
 // a wrong place ends the process with a message that names it.
 // Journal: the works of the store's thread, the attempts of handle(), what asynchronous handlers answer and report, and the calls of this
 // class are recorded. A replay uses neither the store, which may be null there, nor these handlers; handlers of handle_in_turn() run
-// again. A replay calls no function of on_end(). It makes the calls that programs outside of the runtime caused (admin commands, workers).
-// Other programs: one Jobs at a time runs the jobs of a database. Another one may edit them meanwhile: define(), put(), put_all(), start(),
-// stop() and remove(). The running Jobs takes such an edit over within JobsOptions::cycle, like a call of its own; but a child that is
-// added or started so takes part in no run of its root that is planned already. Only the running Jobs can trigger(), rerun(), backfill()
-// and kill().
+// again. A replay calls no function of on_end() and on_due(). It makes the calls that programs outside of the runtime caused (admin
+// commands, workers). Other programs: one Jobs at a time runs the jobs of a database. Another one may edit them meanwhile: define(), put(),
+// put_all(), start(), stop() and remove(). The running Jobs takes such an edit over within JobsOptions::cycle, like a call of its own; but
+// a child that is added or started so takes part in no run of its root that is planned already. Only the running Jobs can trigger(),
+// rerun(), backfill() and kill().
 #pragma once
 
 #include <cstddef>
@@ -182,6 +182,9 @@ class Jobs {
   /// skipped, and not for runs of a removed job. Without a listener, runs that failed or timed out are reported to Runtime::on_reject,
   /// which logs them by default. What the listener throws is reported there. Call it before start().
   void on_end(std::function<void(const JobRun& run)> listener);
+  /// Calls 'listener' in a turn for each run whose time has come, before each of its attempts, also for those that an earlier process left.
+  /// It must not call functions of this class. What it throws is reported to Runtime::on_reject. Call it before start().
+  void on_due(std::function<void(const JobRun& run)> listener);
   /// Plans and fires from now on. First it claims the store, and takes up the runs that an earlier process left. While another process has
   /// claimed it, health() says so, and it tries again. Call it once, after handle().
   void start();
