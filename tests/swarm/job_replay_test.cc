@@ -203,7 +203,7 @@ struct JobsAlone {
 /// A caller outside of the runtime: its call is no part of any Orch.
 void call_from_outside(Program& program, const std::string& name, Random& random) {
   jobs::Jobs& jobs = program.jobs;
-  switch (random.below(11)) {
+  switch (random.below(13)) {
     case 0: return jobs.define({.name = name, .handler = "elsewhere", .schedule = {.when = "every 120ms"}, .timeout = 400ms});
     case 1: return jobs.put({.name = name, .handler = "elsewhere", .schedule = {.when = "manual"}, .overlap = jobs::Overlap::Cover});
     case 2:
@@ -219,6 +219,8 @@ void call_from_outside(Program& program, const std::string& name, Random& random
       const WallTime from = WallTime::from_nanoseconds(1'000'000'000'000'000'000);
       return jobs.backfill(name, {.from = from, .to = from + 2s, .max = 50, .dry_run = random.chance(0.3)});
     }
+    case 9: return jobs.trigger(name, {.parameters = "of \"this\" run"});
+    case 10: return jobs.rerun(static_cast<std::int64_t>(1 + random.below(60)));
     default: program.elsewhere.end_one("from outside");
   }
 }
