@@ -21,7 +21,7 @@ NoticeRules::NoticeRules(const NotifyChoice& choice, std::function<void(Notice)>
 
 bool NoticeRules::has(Event event) const { return std::ranges::find(choice_.events, to_string(event)) != choice_.events.end(); }
 
-bool NoticeRules::is_for(const std::string& job) const { return !job.starts_with(kNotifyJobs) && pattern_.matches(job); }
+bool NoticeRules::is_for(const std::string& job) const { return !job.starts_with(kNotifyPrefix) && pattern_.matches(job); }
 
 NoticeRules::Told* NoticeRules::told(const std::string& job) {
   const auto known = told_.find(job);

@@ -21,7 +21,7 @@
 namespace rondo::daemon {
 
 /// Jobs that run commands for notifications begin with this. They bring no notices, so that a command that fails does not tell of itself.
-inline constexpr std::string_view kNotifyJobs = "notify/";
+inline constexpr std::string_view kNotifyPrefix = "notify/";
 
 class NoticeRules {
  public:

@@ -24,7 +24,7 @@ using commands::text;
 constexpr std::size_t kSecretBytes = 4096;
 constexpr Duration kTestOfCommand = 20s;  // For the end of its run. `rondo` waits longer for the answer.
 
-std::string job_of(const NotifyChoice& choice) { return std::string{kNotifyJobs} + choice.name; }
+std::string job_of(const NotifyChoice& choice) { return std::string{kNotifyPrefix} + choice.name; }
 
 /// The first line of a file.
 Result<std::string> read_secret(const std::string& path) {

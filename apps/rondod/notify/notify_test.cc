@@ -128,7 +128,7 @@ TEST_F(NoticeRulesTest, OnlyItsEventsAndItsJobsAreTold) {
 }
 
 TEST_F(NoticeRulesTest, JobsOfNotificationsTellOfNothing) {
-  end(RunState::Failed, std::string{kNotifyJobs} + "n");
+  end(RunState::Failed, std::string{kNotifyPrefix} + "n");
   EXPECT_THAT(taken(), IsEmpty());
 }
 
