@@ -85,7 +85,8 @@ Worker::Worker(WorkerConfig config, Connect connect, RunRecords records, RunLogs
                                        // A server that was started again does not know when the commands began.
                                        for (auto& [run, running] : running_) running.is_start_reported = false;
                                        has_new_trouble_ = !trouble_.empty();
-                                       if (std::exchange(link_trouble_, why).code() != why.code())
+                                       const Status before = std::exchange(link_trouble_, why);
+                                       if (before.code() != why.code() || before.message() != why.message())
                                          log_.warn(link_text(why), {{"why", why}});
                                      },
                                  .report_taken = [this](const json::object& answer) { report_taken(answer); }}) {}

@@ -52,6 +52,7 @@ Turn AdminConnection::run(const Budget& budget) {
   Turn turn;
   if (!fd_) return turn;
   turn.items = 1;
+  is_new_ = false;
   if (readable_ && may_read()) read_some();
   if (fd_ && session_.has_step()) {
     if (session_.output().empty()) last_written_ = scheduler_.now();
@@ -153,7 +154,7 @@ ConnectionSlot AdminConnection::slot() const {
   const Instant since = idle_since_ ? *idle_since_ : frame_since_.value_or(last_written_);
   return {.user = caller_.user,
           .is_privileged = caller_.is_privileged,
-          .is_answered = !idle_since_ && !frame_since_,
+          .is_answered = is_new_ || (!idle_since_ && !frame_since_),
           .has_requested = requests_ > 0,
           .since = since};
 }

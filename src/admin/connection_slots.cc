@@ -22,14 +22,16 @@ std::optional<std::size_t> slot_of_largest_user(std::span<const ConnectionSlot> 
 }  // namespace
 
 std::optional<std::size_t> slot_to_give_up(std::span<const ConnectionSlot> slots, const Caller& newcomer, Instant now, Duration yield) {
+  const auto places_of = [&](std::uint32_t user) { return std::ranges::count(slots, user, &ConnectionSlot::user); };
   std::optional<std::size_t> chosen;
   std::tuple<std::int64_t, bool, Duration> best;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const ConnectionSlot& slot = slots[i];
     const Duration unused = now - slot.since;
+    if (places_of(slot.user) < places_of(newcomer.user)) continue;
     if (slot.is_answered || (slot.is_privileged && !newcomer.is_privileged)) continue;
     if (slot.has_requested && unused < yield) continue;
-    const std::tuple rank{std::ranges::count(slots, slot.user, &ConnectionSlot::user), !slot.has_requested, unused};
+    const std::tuple rank{places_of(slot.user), !slot.has_requested, unused};
     if (chosen && rank <= best) continue;
     chosen = i;
     best = rank;

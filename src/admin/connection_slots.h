@@ -24,8 +24,8 @@ struct ConnectionSlot {
 /// Returns the place that 'newcomer' gets, or none. Connections of root and of the daemon's user give up their places only to each other.
 /// The others are chosen in this order: the user with the most connections; of these, connections that have never sent a request; of
 /// these, the one that has been without a request longest. A connection that has sent requests keeps its place for 'yield' after the last
-/// one. If each has a request under way, the user with the most places loses the oldest to a user who has at least two fewer. 'slots'
-/// are in the order of their arrival. O(n^2) of a few dozen.
+/// one. A user gets no place of a user with fewer. If each has a request under way, the user with the most places loses the oldest to a
+/// user who has at least two fewer. 'slots' are in the order of their arrival. O(n^2) of a few dozen.
 std::optional<std::size_t> slot_to_give_up(std::span<const ConnectionSlot> slots, const Caller& newcomer, Instant now, Duration yield);
 
 }  // namespace rondo

@@ -64,6 +64,14 @@ TEST(ConnectionSlots, TheUserWithTheMostPlacesGivesWayFirst) {
   EXPECT_EQ(choose({slot(1, 9s), slot(2, 2s), slot(2, 3s), slot(3, 8s)}, 3), 2U);
 }
 
+TEST(ConnectionSlots, AUserGetsNoPlaceOfAUserWithFewer) {
+  ConnectionSlot busy = slot(1, 0s, true);
+  busy.is_answered = true;
+  EXPECT_EQ(choose({busy, busy, slot(2, 9s, true)}, 1), std::nullopt);
+  EXPECT_EQ(choose({busy, busy, slot(1, 9s, true), slot(2, 9s, true)}, 1), 2U);
+  EXPECT_EQ(choose({busy, busy, slot(2, 9s, true)}, 3), 2U);
+}
+
 TEST(ConnectionSlots, RootGivesWayToItselfAlone) {
   EXPECT_EQ(choose({slot(0, 1h), slot(0, 1h)}, 1), std::nullopt);
   EXPECT_EQ(choose({slot(0, 1h), slot(0, 1h), slot(1, 2s)}, 1), 2U);

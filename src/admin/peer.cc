@@ -86,7 +86,8 @@ std::string name_of(const Caller& caller) {
 
 Status may_not_call(std::string_view what, const Caller& caller) {
   std::string why{what};
-  if (caller.role == Role::Viewer) return {StatusCode::PermissionDenied, why + " writes, and " + name_of(caller) + " may only read"};
+  if (caller.role == Role::Viewer && caller.token.empty())
+    return {StatusCode::PermissionDenied, why + " writes, and " + name_of(caller) + " may only read"};
   return {StatusCode::PermissionDenied, why + " is not for " + name_of(caller) + " with the role " + std::string{to_string(caller.role)}};
 }
 

@@ -121,7 +121,7 @@ class AdminServer {
   /// Serves 'caller' on 'fd', a connected stream socket that does not block, as if it had connected to the socket file. If there is no
   /// place, it gets ResourceExhausted and the end of the stream.
   void adopt(UniqueFd fd, const Caller& caller);
-  /// Closes the connections of callers with this token, each with the reason. Not in a turn of one of them.
+  /// Closes the connections of callers with this token, each with the reason.
   void cut_token(std::string_view token);
 
   const AdminServerStats& stats() const noexcept;

@@ -180,8 +180,9 @@ void Api::serve(const Caller& caller, std::string_view frame, Form form, http::A
       return answer.relay({.content_type = "text/event-stream", .fields = {{"Cache-Control", "no-store"}}}, std::move(ends->ours),
                           [writer = std::make_shared<EventWriter>()](std::string_view bytes) { return writer->put(bytes); });
     case Form::Object:
-      return answer.ask(std::move(ends->ours),
-                        [reader = std::make_shared<AnswerReader>()](std::string_view bytes) { return reader->put(bytes); });
+      return answer.ask(
+          std::move(ends->ours), [reader = std::make_shared<AnswerReader>()](std::string_view bytes) { return reader->put(bytes); },
+          error_response({StatusCode::DeadlineExceeded, "the answer took too long: ask for events (\"Accept: text/event-stream\")"}));
   }
 }
 

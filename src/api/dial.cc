@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <string_view>
@@ -68,7 +69,8 @@ Status check_url(const std::string& text) {
   const std::string scheme = part_of(url.get(), CURLUPART_SCHEME);
   if (scheme != "https" && scheme != "http") return wrong("must begin with https://");
   const std::string path = part_of(url.get(), CURLUPART_PATH);
-  if ((!path.empty() && path != "/") || !part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_QUERY).empty())
+  if ((!path.empty() && path != "/") || !part_of(url.get(), CURLUPART_USER).empty() || !part_of(url.get(), CURLUPART_QUERY).empty() ||
+      !part_of(url.get(), CURLUPART_FRAGMENT).empty())
     return wrong("must name a host and a port alone");
   if (scheme == "http" && !is_this_host(part_of(url.get(), CURLUPART_HOST)))
     return wrong("would show the token to everybody between: use https");
@@ -126,7 +128,8 @@ class Dial {
   UniqueFd fd_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
   std::unique_ptr<CURL, FreeEasy> easy_;
-  int socket_ = -1;  // libcurl's.
+  std::array<char, CURL_ERROR_SIZE> why_{};  // The reason of an error, if libcurl has one.
+  int socket_ = -1;                          // libcurl's.
   std::string to_owner_;
   std::string to_server_;
   bool server_ended_ = false;
@@ -161,6 +164,7 @@ Status Dial::open() {
   CURL* const easy = easy_.get();
   bool is_set = ::curl_easy_setopt(easy, CURLOPT_URL, remote_.url.c_str()) == CURLE_OK;
   is_set = ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK && is_set;
+  is_set = ::curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, why_.data()) == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L) == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK && is_set;
   is_set = ::curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1)) == CURLE_OK && is_set;
@@ -190,7 +194,8 @@ Status Dial::await_connection() {
     int left = 0;
     const CURLMsg* const message = ::curl_multi_info_read(multi_.get(), &left);
     if (message != nullptr && message->msg == CURLMSG_DONE) {
-      if (message->data.result != CURLE_OK) return {StatusCode::Unavailable, ::curl_easy_strerror(message->data.result)};
+      const CURLcode result = message->data.result;
+      if (result != CURLE_OK) return {StatusCode::Unavailable, why_[0] != '\0' ? std::string{why_.data()} : ::curl_easy_strerror(result)};
       break;
     }
     if (owner_left()) return {StatusCode::Cancelled, "the caller has left"};

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <openssl/sha.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -67,6 +68,19 @@ Status write_whole(int fd, std::string_view text, const std::string& what) {
   return status_from_errno(::fsync(fd) == 0 ? 0 : errno, what);
 }
 
+/// The content of the tokens' file; empty if there is none.
+Result<std::string> text_of(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0)
+    return errno == ENOENT ? Result<std::string>{std::string{}} : failure(status_from_errno(errno, path));
+  if (Status linked = check_no_link(path, "the tokens"); !linked.ok()) return failure(std::move(linked));
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return failure(StatusCode::PermissionDenied, "'" + path + "' may be written by other users: 0600 is the right mode");
+  if (found.st_uid != 0 && found.st_uid != ::geteuid())
+    return failure(StatusCode::PermissionDenied, "'" + path + "' belongs to user " + std::to_string(found.st_uid));
+  return read_bounded_file(path, "the tokens", kFileBytes, Pipes::Refuse);
+}
+
 }  // namespace
 
 std::optional<Role> role_named(std::string_view name) noexcept {
@@ -83,14 +97,13 @@ std::optional<Caller> TokenTable::find(std::string_view secret) const {
 
 Result<Tokens> Tokens::open(std::string path) {
   Tokens tokens{std::move(path)};
-  if (Status read = tokens.read(); !read.ok()) return failure(std::move(read));
+  if (Status read = tokens.read_again(); !read.ok()) return failure(std::move(read));
   return tokens;
 }
 
-Status Tokens::read() {
-  if (std::error_code ignored; !std::filesystem::exists(std::filesystem::symlink_status(path_, ignored))) return {};
-  if (Status linked = check_no_link(path_, "the tokens"); !linked.ok()) return linked;
-  const Result<std::string> text = read_bounded_file(path_, "the tokens", kFileBytes, Pipes::Refuse);
+Status Tokens::read_again() {
+  std::map<std::string, Token> read;
+  const auto text = text_of(path_);
   if (!text) return text.error();
   std::istringstream lines(*text);
   std::string line;
@@ -102,17 +115,20 @@ Status Tokens::read() {
     std::string digest;
     std::string more;
     words >> name >> role >> digest >> more;
-    if (!is_name(name) || !role_named(role) || !is_digest(digest) || !more.empty() || tokens_.contains(name)) {
+    if (!is_name(name) || !role_named(role) || !is_digest(digest) || !more.empty() || read.contains(name)) {
       return {StatusCode::InvalidArgument,
               path_ + ":" + std::to_string(number) + ": a line must have a new name, a role and the SHA-256 of a token"};
     }
-    put(name, *role_named(role), std::move(digest));
+    read[name] = {std::move(digest), caller_with(name, *role_named(role))};
   }
+  tokens_ = std::move(read);
   return {};
 }
 
-void Tokens::put(const std::string& name, Role role, std::string digest) {
-  tokens_[name] = {std::move(digest), {.user = ++last_user_, .process = 0, .role = role, .is_privileged = false, .token = name}};
+Caller Tokens::caller_with(const std::string& name, Role role) {
+  const std::uint32_t next = kTokenUsers + static_cast<std::uint32_t>(users_.size()) + 1;
+  const std::uint32_t user = users_.try_emplace(name, next).first->second;
+  return {.user = user, .process = 0, .role = role, .is_privileged = false, .token = name};
 }
 
 /// A kill at any time leaves the old file or the new one.
@@ -123,7 +139,10 @@ Status Tokens::write() const {
   const std::string what = "cannot write '" + draft + "'";
   const Result<UniqueFd> fd = open_private(draft, O_WRONLY | O_CREAT | O_TRUNC, what);
   if (!fd) return fd.error();
-  if (Status written = write_whole(fd->get(), text, what); !written.ok()) return written;
+  if (Status written = write_whole(fd->get(), text, what); !written.ok()) {
+    ::unlink(draft.c_str());
+    return written;
+  }
   if (std::rename(draft.c_str(), path_.c_str()) != 0) return status_from_errno(errno, "cannot write '" + path_ + "'");
   const std::filesystem::path folder = std::filesystem::path{path_}.parent_path();
   const UniqueFd opened(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -131,6 +150,7 @@ Status Tokens::write() const {
 }
 
 Result<std::string> Tokens::add(const std::string& name, Role role) {
+  if (Status read = read_again(); !read.ok()) return failure(std::move(read));
   if (!is_name(name)) return failure(StatusCode::InvalidArgument, "the name must have 1 to 64 letters, digits and characters of ._-");
   if (tokens_.contains(name)) return failure(StatusCode::AlreadyExists, "there is a token '" + name + "'");
   if (tokens_.size() >= limits::kApiTokens)
@@ -139,7 +159,7 @@ Result<std::string> Tokens::add(const std::string& name, Role role) {
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     return failure(status_from_errno(errno, "the system gave no random bytes"));
   std::string secret = std::string{kPrefix} + hexadecimal({bytes.data(), bytes.size()});
-  put(name, role, digest_of(secret));
+  tokens_[name] = {digest_of(secret), caller_with(name, role)};
   if (Status written = write(); !written.ok()) {
     tokens_.erase(name);
     return failure(std::move(written));
@@ -148,6 +168,7 @@ Result<std::string> Tokens::add(const std::string& name, Role role) {
 }
 
 Status Tokens::remove(const std::string& name) {
+  if (Status read = read_again(); !read.ok()) return read;
   const auto found = tokens_.find(name);
   if (found == tokens_.end()) return {StatusCode::NotFound, "there is no token '" + name + "'"};
   Token token = std::move(found->second);
@@ -163,15 +184,18 @@ std::shared_ptr<const TokenTable> Tokens::table() const {
   return table;
 }
 
-Status add_token_commands(CommandRegistry& registry, Tokens& tokens, std::function<void()> changed,
-                          std::function<void(const std::string& name)> removed) {
+Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::function<void()>& changed) {
   Status added =
       registry.add({.name = "tokens", .help = "List the tokens of the API", .effect = CommandEffect::Administers, .is_reported = false},
-                   [&tokens](const Arguments&, Reply reply) {
-                     reply.expect_rows();
+                   [&tokens, changed](const Arguments&, const Reply& reply) {
+                     Reply answer = reply;
+                     const Status read = tokens.read_again();
+                     if (!read.ok()) return answer.fail(read);
+                     changed();
+                     answer.expect_rows();
                      for (const auto& [name, token] : tokens.all())
-                       reply.row(json::object{{"name", name}, {"role", to_string(token.caller.role)}});
-                     reply.finish();
+                       answer.row(json::object{{"name", name}, {"role", to_string(token.caller.role)}});
+                     answer.finish();
                    });
   if (!added.ok()) return added;
   added = registry.add({.name = "token-add",
@@ -189,22 +213,19 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, std::functi
                          answer.finish(json::object{{"token", *secret}});
                        });
   if (!added.ok()) return added;
-  return registry.add(
-      {.name = "token-remove",
-       .help = "Remove a token of the API, and close its connections",
-       .arguments = {{"name", ArgumentKind::Text, true, "Name of the token"}},
-       .effect = CommandEffect::Administers},
-      [&tokens, changed = std::move(changed), removed = std::move(removed)](const Arguments& arguments, const Reply& reply) {
-        Reply answer = reply;
-        const std::string name = arguments.text("name");
-        // Its connections are closed, and this command has a turn of one of them.
-        if (answer.caller().token == name)
-          return answer.fail({StatusCode::FailedPrecondition, "you use this token yourself: remove it with another one"});
-        if (const Status gone = tokens.remove(name); !gone.ok()) return answer.fail(gone);
-        changed();
-        removed(name);
-        answer.finish();
-      });
+  return registry.add({.name = "token-remove",
+                       .help = "Remove a token of the API, and close its connections",
+                       .arguments = {{"name", ArgumentKind::Text, true, "Name of the token"}},
+                       .effect = CommandEffect::Administers},
+                      [&tokens, changed](const Arguments& arguments, const Reply& reply) {
+                        Reply answer = reply;
+                        const std::string name = arguments.text("name");
+                        if (answer.caller().token == name)
+                          return answer.fail({StatusCode::FailedPrecondition, "you use this token yourself: remove it with another one"});
+                        if (const Status gone = tokens.remove(name); !gone.ok()) return answer.fail(gone);
+                        changed();
+                        answer.finish();
+                      });
 }
 
 }  // namespace rondo::api

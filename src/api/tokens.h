@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,11 +31,15 @@ class TokenTable {
 /// The tokens and their file. One thread.
 class Tokens {
  public:
-  /// Reads the file at 'path'; an absent one has no token. InvalidArgument names the line that is none; also the errors of reading.
+  /// Reads the file at 'path'; an absent one has no token. InvalidArgument names the line that is none, PermissionDenied the mode of a file
+  /// that other users may write, or its owner; also the errors of reading.
   static Result<Tokens> open(std::string path);
 
-  /// Makes a token and returns its secret. It is in the file when this returns. InvalidArgument for a name that is none (1 to 64 letters,
-  /// digits and ._-), AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing; then there is no token.
+  /// Reads the file again: people and other programs may change it, too. After an error the tokens stay.
+  Status read_again();
+  /// Makes a token and returns its secret. This and remove() read the file before. It is in the file when this returns. InvalidArgument for
+  /// a name that is none (1 to 64 letters, digits and ._-), AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing;
+  /// then there is no token.
   Result<std::string> add(const std::string& name, Role role);
   /// NotFound, or the error of writing; then the token stays.
   Status remove(const std::string& name);
@@ -48,21 +53,18 @@ class Tokens {
 
  private:
   explicit Tokens(std::string path) : path_(std::move(path)) {}
-  Status read();
+  Caller caller_with(const std::string& name, Role role);
   Status write() const;
-  void put(const std::string& name, Role role, std::string digest);
 
   std::string path_;
   std::map<std::string, Token> tokens_;
-  std::uint32_t last_user_ = kTokenUsers;
+  std::map<std::string, std::uint32_t> users_;  // By name: a token that comes back is the same user.
 };
 
 /// The role of this name (to_string in admin/peer.h); empty if there is none.
 std::optional<Role> role_named(std::string_view name) noexcept;
 
-/// `tokens`, `token-add` and `token-remove`. 'changed' is called after each change, 'removed' with the name of a removed token. All must
-/// outlive the registry's last call.
-Status add_token_commands(CommandRegistry& registry, Tokens& tokens, std::function<void()> changed,
-                          std::function<void(const std::string& name)> removed);
+/// `tokens`, `token-add` and `token-remove`. 'changed' is called when tokens may have changed. All must outlive the registry's last call.
+Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::function<void()>& changed);
 
 }  // namespace rondo::api

@@ -112,6 +112,29 @@ TEST_F(ApiTokens, ALineThatIsNoneIsAnErrorThatNamesIt) {
   }
 }
 
+TEST_F(ApiTokens, WhatPeopleChangeInTheFileCounts) {
+  Tokens tokens = open();
+  const std::string first = tokens.add("a", Role::Admin).value();
+  Tokens other = open();
+  const std::string second = other.add("b", Role::Viewer).value();
+  const std::string third = tokens.add("c", Role::Viewer).value();
+  EXPECT_TRUE(open().table()->find(second)) << "each reads the file before it writes it";
+  std::ofstream(path()) << "# empty\n";
+  EXPECT_TRUE(tokens.read_again().ok());
+  EXPECT_FALSE(tokens.table()->find(first));
+  std::ofstream(path()) << "nonsense\n";
+  EXPECT_FALSE(tokens.add("d", Role::Admin).has_value());
+  EXPECT_EQ(content(), "nonsense\n") << "what cannot be read is not written over";
+}
+
+TEST_F(ApiTokens, AFileThatOthersMayWriteIsRefused) {
+  ASSERT_TRUE(open().add("a", Role::Admin).has_value());
+  ASSERT_EQ(::chmod(path().c_str(), 0666), 0);
+  const Result<Tokens> tokens = Tokens::open(path());
+  ASSERT_FALSE(tokens.has_value());
+  EXPECT_EQ(tokens.error().code(), StatusCode::PermissionDenied);
+}
+
 TEST_F(ApiTokens, WithoutItsFolderNoTokenIsMade) {
   Result<Tokens> tokens = Tokens::open(folder_.file("none/tokens"));
   ASSERT_TRUE(tokens.has_value());

@@ -27,7 +27,7 @@ class AnswerSink {
   /// One of these is called, at most once for a request.
   virtual void answered(Response response) noexcept = 0;
   virtual void relayed(Response head, UniqueFd other, Convert convert) noexcept = 0;
-  virtual void asked(UniqueFd other, Collect collect) noexcept = 0;
+  virtual void asked(UniqueFd other, Collect collect, Response late) noexcept = 0;
   virtual void dropped() noexcept = 0;
 
  protected:
@@ -65,7 +65,7 @@ class Answer {
   /// Sends 'head' and its body without a length, and then moves bytes between the client and 'other', a stream socket, until one of them
   /// ends; then closes both. The status is 101, with a field Upgrade, or 200. Ignored, and refused, as in send(); 'other' is closed then.
   ///   without 'convert'  bytes go in both directions unchanged, first those that the client sent after its request. When the client ends
-  ///                      its output, 'other' reads the end.
+  ///                      its output, the relay ends after those bytes: a client that has left looks like one that only listens.
   ///   with 'convert'     for streams of events: what it returns goes to the client. Bytes of the client are dropped. If nothing was sent
   ///                      for ServerOptions::relay_beat, the client gets the comment ": ".
   /// A client that takes no byte for ServerOptions::stall_time is closed; there is no other limit of time. To HEAD only 'head' is sent.
@@ -75,10 +75,10 @@ class Answer {
     }
   }
   /// Sends the response that 'collect' makes of the bytes of 'other', a stream socket, which is closed then, or when the client is gone.
-  /// After ServerOptions::ask_time without a response the client gets 504. Ignored as in send().
-  void ask(UniqueFd other, Collect collect) noexcept {
+  /// After ServerOptions::ask_time without a response the client gets 'late'. Ignored as in send().
+  void ask(UniqueFd other, Collect collect, Response late) noexcept {
     if (const std::shared_ptr<Slot> slot = std::exchange(slot_, nullptr); slot && slot->sink != nullptr) {
-      std::exchange(slot->sink, nullptr)->asked(std::move(other), std::move(collect));
+      std::exchange(slot->sink, nullptr)->asked(std::move(other), std::move(collect), std::move(late));
     }
   }
   /// False if the client is gone, or the request was answered.

@@ -39,12 +39,15 @@ class HttpAsk : public Loop {
     std::array<int, 2> ends{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
     others_.push_back(std::make_unique<Peer>(UniqueFd{ends[1]}));
-    answer.ask(UniqueFd{ends[0]}, [said = std::string{}](std::string_view bytes) mutable -> std::optional<Response> {
-      if (bytes == "throw") throw std::runtime_error("a fault");
-      if (bytes.empty()) return said == "mute" ? std::nullopt : std::optional{text_response(503, "it ended")};
-      said += bytes;
-      return said.ends_with('.') ? std::optional{text_response(200, said)} : std::nullopt;
-    });
+    answer.ask(
+        UniqueFd{ends[0]},
+        [said = std::string{}](std::string_view bytes) mutable -> std::optional<Response> {
+          if (bytes == "throw") throw std::runtime_error("a fault");
+          if (bytes.empty()) return said == "mute" ? std::nullopt : std::optional{text_response(503, "it ended")};
+          said += bytes;
+          return said.ends_with('.') ? std::optional{text_response(200, said)} : std::nullopt;
+        },
+        text_response(504, "too late"));
   }
   /// The client of a new question, whose other side is others_.back().
   Peer begin() {
@@ -111,7 +114,7 @@ TEST_F(HttpAsk, AnAnswerThatDoesNotComeIs504) {
   open();
   Peer client = begin();
   run_until([&] { return client.answers(504) == 1; });
-  EXPECT_THAT(client.heard, HasSubstr("took too long"));
+  EXPECT_THAT(client.heard, HasSubstr("too late"));
   EXPECT_TRUE(others_.back()->hears_end());
 }
 

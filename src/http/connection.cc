@@ -267,9 +267,9 @@ void Connection::linger() {
 
 // --- an answer of another side
 
-void Connection::asked(UniqueFd other, Collect collect) noexcept {
+void Connection::asked(UniqueFd other, Collect collect, Response late) noexcept {
   if (Status watched = scheduler_.reactor().watch(other.get(), Interest::ReadWrite, *this); !watched.ok()) return dropped();
-  question_.emplace(Question{Channel{std::move(other)}, std::move(collect)});
+  question_.emplace(Question{Channel{std::move(other)}, std::move(collect), std::move(late)});
   since_ = scheduler_.now();
   wake();
 }
@@ -278,8 +278,14 @@ void Connection::ask_some() {
   const Channel::Step step = question_->other.read(host_.buffer);
   if (step.outcome == Channel::Outcome::Later) return;
   const bool has_more = step.outcome == Channel::Outcome::Moved;
+  question_->received += step.bytes;
   response_ = question_->collect(has_more ? std::string_view{host_.buffer.data(), step.bytes} : std::string_view{});
   if (!response_ && !has_more) was_dropped_ = true;
+  note_memory();
+  if (!response_ && held_ > limits::kHttpOwnBytes && host_.figures.memory > host_.options.memory) {
+    ++host_.figures.without_memory;
+    response_ = text_response(503, "the server has no memory for the answer now");
+  }
   if (response_ || was_dropped_) end_ask();
 }
 
@@ -379,8 +385,9 @@ void Connection::time_out() {
     return;
   }
   if (phase_ == Phase::Handling) {
+    Response late = std::move(question_->late);
     end_ask();
-    return answered(text_response(504, "the answer took too long"));
+    return answered(std::move(late));
   }
   if (phase_ == Phase::Reading) ++(channel_.is_in_handshake() ? host_.figures.slow_requests : host_.figures.idle_closed);
   if (phase_ == Phase::Writing || phase_ == Phase::Relaying) ++host_.figures.slow_readers;
@@ -391,7 +398,7 @@ void Connection::note_memory() noexcept {
   std::size_t now = 0;
   if (channel_) {
     now = parser_.held() + at_handler_ + unread_.capacity() + output_.capacity() + (response_ ? response_->body.capacity() : 0) +
-          (relay_ ? relay_->held() : 0);
+          (relay_ ? relay_->held() : 0) + (question_ ? question_->received : 0);
   }
   host_.figures.memory = host_.figures.memory - std::exchange(held_, now) + now;
 }

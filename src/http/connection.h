@@ -45,6 +45,8 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Status start();
   /// True if no request is under way and no byte of one was read.
   bool is_idle() const noexcept;
+  /// True if a request has not arrived whole, and was not refused.
+  bool is_awaited() const noexcept { return channel_ && phase_ == Phase::Reading; }
   bool is_closed() const noexcept { return !channel_; }
   Instant since() const noexcept { return since_; }
   /// Closes the descriptor; the handler's answer will be ignored.
@@ -63,6 +65,8 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   struct Question {
     Channel other;
     Collect collect;
+    Response late;
+    std::size_t received = 0;  // The function keeps about so many bytes.
   };
 
   void step();
@@ -91,7 +95,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void on_due() override;
   void answered(Response response) noexcept override;
   void relayed(Response head, UniqueFd other, Convert convert) noexcept override;
-  void asked(UniqueFd other, Collect collect) noexcept override;
+  void asked(UniqueFd other, Collect collect, Response late) noexcept override;
   void dropped() noexcept override;
 
   Scheduler& scheduler_;

@@ -30,8 +30,8 @@ inline constexpr std::size_t kHttpChunkLine = 256;
 inline constexpr std::size_t kHttpBodyBytes = 64 * 1024;
 
 /// Connections of the server. A descriptor each, and about 1 KiB while idle. The usual soft limit of a process is 1,024 descriptors.
-/// Reached: a new connection replaces the one that has been idle longest; if none is idle, it is closed. Figure: none:
-/// ServerFigures::gave_way and ServerFigures::refused_connections count it, and no command shows it yet. Test:
+/// Reached: a new connection replaces the one that has been idle longest, or else the oldest without a whole request; if each has one, it
+/// is closed. Figure: none: ServerFigures::gave_way and ServerFigures::refused_connections count it, and no command shows it yet. Test:
 /// `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`,
 /// `HttpServer.AStormOfIdleConnectionsGivesWayToANewClient`.
 inline constexpr std::size_t kHttpConnections = 768;
@@ -87,7 +87,8 @@ inline constexpr std::size_t kHttpRelayBytes = std::size_t{64} * 1024;
 inline constexpr Duration kHttpRelayBeat = 15s;
 
 /// How long an answer of another side may take: Answer::ask().
-/// Reached: 504. Figure: none: the client gets the error. Test: `HttpAsk.AnAnswerThatDoesNotComeIs504`.
+/// Reached: the response that the handler gave for this, with the status 504. Figure: none: the client gets it. Test:
+/// `HttpAsk.AnAnswerThatDoesNotComeIs504`.
 inline constexpr Duration kHttpAskTime = 60s;
 
 // --- HTTP client

@@ -29,7 +29,7 @@ Relay::State Relay::step(Channel& client, std::span<char> buffer) {
   if (to_client_.has_ended && !output_waits()) return State::Ended;
   if (reads_client() && client.may_read() && !read_client(client, buffer)) return State::Gone;
   if (!to_other_.is_empty() && other_.may_write()) write_other();
-  return State::Open;
+  return client_has_ended_ && to_other_.is_empty() ? State::Gone : State::Open;
 }
 
 bool Relay::has_work(const Channel& client) const noexcept {
@@ -57,8 +57,7 @@ bool Relay::read_client(Channel& client, std::span<char> buffer) {
   if (step.outcome == Channel::Outcome::Failed) return false;
   if (step.outcome == Channel::Outcome::Ended) {
     if (convert_) return false;
-    to_other_.has_ended = true;
-    other_.end_output();
+    to_other_.has_ended = client_has_ended_ = true;
   }
   if (step.outcome == Channel::Outcome::Moved && !convert_) to_other_.bytes.assign(buffer.data(), step.bytes);
   return true;

@@ -19,7 +19,7 @@ class Relay {
   enum class State : std::uint8_t {
     Open,
     Ended,  // The other side has ended, and the client's socket has taken all bytes.
-    Gone,   // The client is gone.
+    Gone,   // The client is gone, or it has ended its output, and the other side has all of it.
   };
 
   Relay(UniqueFd other, Convert convert) noexcept : other_(std::move(other)), convert_(std::move(convert)) {}
@@ -66,6 +66,7 @@ class Relay {
   Flow to_client_;
   Flow to_other_;
   std::uint64_t sent_ = 0;
+  bool client_has_ended_ = false;
 };
 
 }  // namespace rondo::http

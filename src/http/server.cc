@@ -2,8 +2,10 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -42,7 +44,20 @@ Server::~Server() {
   if (listener_) scheduler_.reactor().unwatch(listener_.get());
 }
 
+namespace {
+
+/// Descriptors stay for the rest of the program: half of a small limit, and 256 of a large one.
+std::size_t within_descriptors(std::size_t connections) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return connections;
+  const std::size_t all = descriptors.rlim_cur;
+  return std::min(connections, std::max(all / 2, all - std::min<std::size_t>(all, 256)));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Server>> Server::open(Scheduler& scheduler, ServerOptions options, Handler handler) {
+  options.connections = within_descriptors(options.connections);
   std::unique_ptr<Server> server{new Server(scheduler, std::move(options), std::move(handler))};
   if (Status status = server->prepare_tls(); !status.ok()) return failure(std::move(status));
   if (Status status = server->listen(); !status.ok()) return failure(std::move(status));
@@ -135,12 +150,18 @@ void Server::accept(UniqueFd fd, const std::string& peer) {
   connections_.push_back(std::move(connection));
 }
 
-/// Closes the connection that has been idle longest. False if none is idle. O(connections).
+/// Closes the connection that has been idle longest; without one, the oldest of those that have not sent a whole request: an honest client
+/// sends it in moments. False if each has a request under way. O(connections).
 bool Server::make_room() {
-  Connection* oldest = nullptr;
-  for (const auto& connection : connections_) {
-    if (connection->is_idle() && (oldest == nullptr || connection->since() < oldest->since())) oldest = connection.get();
-  }
+  const auto oldest_of = [this](auto is_one) {
+    Connection* oldest = nullptr;
+    for (const auto& connection : connections_) {
+      if (is_one(*connection) && (oldest == nullptr || connection->since() < oldest->since())) oldest = connection.get();
+    }
+    return oldest;
+  };
+  Connection* oldest = oldest_of([](const Connection& one) { return one.is_idle(); });
+  if (oldest == nullptr) oldest = oldest_of([](const Connection& one) { return one.is_awaited(); });
   if (oldest == nullptr) return false;
   ++host_.figures.gave_way;
   oldest->close();

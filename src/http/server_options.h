@@ -50,7 +50,7 @@ struct ServerFigures {
   std::size_t memory = 0;  // Bytes of requests not yet answered and of answers not yet sent.
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Closed, because all places were taken and in use.
-  std::uint64_t gave_way = 0;             // Idle connections closed for a new one.
+  std::uint64_t gave_way = 0;             // Closed for a new one: idle, or without a whole request.
   std::uint64_t not_accepted = 0;         // Times the system had no descriptor or memory for a connection.
   std::uint64_t requests = 0;             // Given to the handler.
   std::uint64_t refused_requests = 0;     // Malformed or above a limit.

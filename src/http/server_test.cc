@@ -477,15 +477,36 @@ TEST_F(HttpServer, AConnectionAboveTheLimitIsClosedWhileAllAreInUse) {
   open();
   Peer handled = connect();
   handled.say(get("/keep"));
-  Peer sends = connect();
-  sends.say("GET / HT");
-  run_until([&] { return kept_.size() == 1 && figures().connections == 2; });
-  run_now();
+  Peer other = connect();
+  other.say(get("/keep"));
+  run_until([&] { return kept_.size() == 2; });
   Peer late = connect();
   run_until([&] { return late.hears_end(); });
   EXPECT_EQ(figures().refused_connections, 1U);
   kept_[0].send({});
   run_until([&] { return handled.answers(200) == 1; });
+}
+
+TEST_F(HttpServer, TheOldestRequestThatDoesNotArriveGivesWay) {
+  options_.connections = 3;
+  open();
+  Peer handled = connect();
+  handled.say(get("/keep"));
+  Peer slow = connect();
+  slow.say("G");
+  run_until([&] { return kept_.size() == 1 && figures().connections == 2; });
+  run_now();
+  Peer slower = connect();
+  slower.say("G");
+  run_until([&] { return figures().connections == 3; });
+  run_now();
+  Peer honest = connect();
+  honest.say(get("/a"));
+  run_until([&] { return honest.answers(200) == 1; });
+  EXPECT_TRUE(slow.hears_end());
+  EXPECT_FALSE(slower.hears_end());
+  EXPECT_EQ(figures().gave_way, 1U);
+  EXPECT_EQ(figures().refused_connections, 0U);
 }
 
 TEST_F(HttpServer, TwoThousandIdleConnectionsDelayNobody) {

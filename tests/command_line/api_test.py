@@ -105,7 +105,7 @@ def check_command_line(site, checker):
     # Who may what.
     viewer, _ = site.token("viewer", "viewer")
     said = site.far(viewer, "set", "PORT_TABLE", "swp1", "mtu=1400")
-    assert said.returncode == 1 and "token 'viewer' may only read" in said.stderr, said
+    assert said.returncode == 1 and "token 'viewer' with the role viewer" in said.stderr, said
     assert site.far(viewer, "load", "-", ).returncode != 0
     assert "role operator" in site.far(file, "token-add", "more", "admin").stderr
     # Wrong ways.

@@ -12,9 +12,11 @@ namespace rondo::cli {
 Result<Connect> open_remote(const RemoteChoice& choice) {
   if (choice.token_file.empty())
     return failure(StatusCode::InvalidArgument, "a URL needs a token file: rondo token-add makes a token on the daemon's host");
-  Result<api::Remote> remote = api::read_remote(choice.url, choice.token_file, choice.ca_file);
-  if (!remote) return failure(remote.error());
-  return Connect{[remote = *std::move(remote)](Duration patience) { return api::connect(remote, patience); }};
+  if (const Result<api::Remote> now = api::read_remote(choice.url, choice.token_file, choice.ca_file); !now) return failure(now.error());
+  return Connect{[choice](Duration patience) -> Result<std::unique_ptr<AdminClient>> {
+    const Result<api::Remote> remote = api::read_remote(choice.url, choice.token_file, choice.ca_file);
+    return remote ? api::connect(*remote, patience) : failure(remote.error());
+  }};
 }
 
 #else

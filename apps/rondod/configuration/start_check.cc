@@ -25,6 +25,7 @@
 #include "rondo/base/status.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/configuration/user_names.h"
+#include "rondod/http/front.h"
 #include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/stores/registry.h"
@@ -51,6 +52,7 @@ class StartCheck {
     if (config_.fpm.enabled) check_address("fpm.address", "[" + config_.fpm.address + "]:0");
     check_cpus("scheduler.cpus", config_.scheduler_cpus);
     check_jobs();
+    check_http();
     if (config_.plane != PlaneKind::Linux) return std::move(findings_);
     check_cpus("dataplane.cpus", config_.dataplane_cpus);
     check_namespace();
@@ -118,10 +120,15 @@ class StartCheck {
       });
   }
 
+  void check_http() {
+    if (const Status lacking = check_http_build(); !lacking.ok() && config_.http.enabled) return complain("http.enabled", lacking);
+    if (const Status refused = check_front(config_); !refused.ok()) complain("http", refused);
+    if (const Status refused = check_executor_groups(config_); !refused.ok()) complain("executors.group", refused);
+  }
+
   void check_jobs() {
     if (!config_.jobs.enabled) return;
     if (const Status lacking = check_job_build(); !lacking.ok()) return complain("jobs.enabled", lacking);
-    if (const Status lacking = check_http_build(); !lacking.ok() && config_.http.enabled) complain("http.enabled", lacking);
     for (const NotifyChoice& one : config_.notify) {
       if (const Status lacking = check_http_build(); !lacking.ok() && one.kind != NotifyKind::Command) complain("notify.kind", lacking);
       if (!one.secret_file.empty() && ::access(one.secret_file.c_str(), R_OK) != 0)

@@ -20,7 +20,7 @@ class Front {
   virtual Status add_commands(CommandRegistry& registry) = 0;
   /// Listens. 'commands' serves the API; its commands are complete. The error names the address or the tokens.
   virtual Status start(commands::Context& commands) = 0;
-  /// SIGHUP: reads the certificate again, and logs what became of it.
+  /// SIGHUP: reads the certificate and the tokens again, and logs what became of it.
   virtual void reload() = 0;
   /// Before the parts that it calls are destroyed: no request and no answer arrives any more.
   virtual void stop() = 0;
@@ -28,6 +28,9 @@ class Front {
 
 /// Ok, or Unimplemented with the missing package.
 Status check_http_build();
+
+/// Ok, or why start() would refuse the certificate, the tokens or the address at present, as far as a check without changes can find it.
+Status check_front(const Config& config);
 
 /// The parameters must outlive it. Null without [http] enabled. Errors: networks or tokens that cannot be read; see check_http_build().
 Result<std::unique_ptr<Front>> open_front(const Config& config, Runtime& runtime, Log& log);

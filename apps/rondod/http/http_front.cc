@@ -1,9 +1,12 @@
 #include "rondod/http/http_front.h"
 
+#include <cerrno>
 #include <utility>
 
+#include "admin/peer.h"
 #include "api/openapi.h"
 #include "http/listener.h"
+#include "http/tls.h"
 #include "jobs/executors/executors.h"
 #include "rondo/admin/limits.h"
 
@@ -31,16 +34,32 @@ Result<std::unique_ptr<HttpFront>> HttpFront::open(const Config& config, Runtime
   return front;
 }
 
+Status check_http_front(const Config& config) {
+  if (!config.http.certificate.empty()) {
+    if (const auto opened = http::open_tls(config.http.certificate, config.http.key); !opened) return opened.error();
+  }
+  if (config.http.api) {
+    if (const auto tokens = api::Tokens::open(config.http.tokens); !tokens) return tokens.error();
+  }
+  // The rondod that runs may have the port.
+  if (http::passed_socket("http") >= 0) return {};
+  const auto listener = http::listen_at(config.http.address, config.http.port);
+  return listener || listener.error().origin_errno() == EADDRINUSE ? Status{} : listener.error();
+}
+
 Status HttpFront::add_commands(CommandRegistry& registry) {
-  if (!tokens_) return {};
-  return api::add_token_commands(
-      registry, *tokens_,
-      [this] {
-        if (api_ != nullptr) api_->set_tokens(tokens_->table());
-      },
-      [this](const std::string& name) {
-        if (commands_ != nullptr) commands_->server->cut_token(name);
-      });
+  return tokens_ ? api::add_token_commands(registry, *tokens_, [this] { publish_tokens(); }) : Status{};
+}
+
+void HttpFront::publish_tokens() {
+  if (api_ == nullptr) return;
+  api_->set_tokens(tokens_->table());
+  std::map<std::string, std::string> now;
+  for (const auto& [name, token] : tokens_->all()) now[name] = token.digest + std::string{to_string(token.caller.role)};
+  for (const auto& [name, digest] : std::exchange(published_, now)) {
+    const auto still = now.find(name);
+    if (still == now.end() || still->second != digest) commands_->server->cut_token(name);
+  }
 }
 
 http::HttpThreadOptions HttpFront::options() const {
@@ -69,7 +88,7 @@ Status HttpFront::start(commands::Context& commands) {
         [this](const std::string& what) {
           log_.warn("API", {{"why", what}});
         });
-    api_->set_tokens(tokens_->table());
+    publish_tokens();
   }
   http::HttpThreadOptions given = options();
   const bool is_passed = given.server->listener >= 0;
@@ -92,6 +111,11 @@ Status HttpFront::start(commands::Context& commands) {
 
 /// The result comes back in a later turn, while this still exists: stop() ends the thread first.
 void HttpFront::reload() {
+  if (tokens_) {
+    const Status read = tokens_->read_again();
+    if (!read.ok()) log_.error("cannot read the tokens again, keeping the current ones", {{"why", read}});
+    publish_tokens();
+  }
   if (thread_ == nullptr || config_.http.certificate.empty()) return;
   const Status posted = thread_->post([this](http::HttpGate& gate) {
     const Status read = gate.server()->read_certificate_again();

@@ -1,6 +1,7 @@
 // The Front of a build with libcurl.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 #include "rondod/http/front.h"
 
 namespace rondo::daemon {
+
+/// See check_front().
+Status check_http_front(const Config& config);
 
 class HttpFront final : public Front {
  public:
@@ -34,6 +38,8 @@ class HttpFront final : public Front {
  private:
   HttpFront(const Config& config, Runtime& runtime, Log& log) : config_(config), runtime_(runtime), log_(log) {}
   http::HttpThreadOptions options() const;
+  /// The API knows the tokens as they are now, and callers with another one are gone.
+  void publish_tokens();
   std::size_t body_limit(const http::Request& head) const;
   void handle(http::Request request, http::Answer answer, http::HttpGate& gate) const;
 
@@ -43,7 +49,8 @@ class HttpFront final : public Front {
   std::vector<Prefix> networks_;
   http::GateHandler door_;
   http::BodyLimit door_limit_;
-  std::optional<api::Tokens> tokens_;  // Empty without an API, as api_ before start().
+  std::optional<api::Tokens> tokens_;             // Empty without an API, as api_ before start().
+  std::map<std::string, std::string> published_;  // What the API knows: the name, and the digest with the role.
   std::unique_ptr<api::Api> api_;
   commands::Context* commands_ = nullptr;
   std::unique_ptr<http::HttpThread> thread_;

@@ -10,6 +10,8 @@ namespace rondo::daemon {
 
 Status check_http_build() { return {}; }
 
+Status check_front(const Config& config) { return config.http.enabled ? check_http_front(config) : Status{}; }
+
 Result<std::unique_ptr<Front>> open_front(const Config& config, Runtime& runtime, Log& log) {
   if (!config.http.enabled) return std::unique_ptr<Front>{};
   auto front = HttpFront::open(config, runtime, log);
@@ -22,6 +24,8 @@ Result<std::unique_ptr<Front>> open_front(const Config& config, Runtime& runtime
 Status check_http_build() {
   return {StatusCode::Unimplemented, "this rondod was built without HTTP (missing: libcurl4-openssl-dev, libsqlite3-dev or libssl-dev)"};
 }
+
+Status check_front(const Config&) { return {}; }  // check_http_build() has the reason.
 
 Result<std::unique_ptr<Front>> open_front(const Config& config, Runtime&, Log&) {
   if (!config.http.enabled) return std::unique_ptr<Front>{};

@@ -28,6 +28,9 @@ class ExecutorService {
   virtual void add_stats(boost::json::object& stats) const = 0;
 };
 
+/// Ok, or why open_executors() would refuse a group, such as for its token file.
+Status check_executor_groups(const Config& config);
+
 /// Reads the tokens. Call it before Jobs::start() and before Front::start(); the result must be destroyed before 'jobs'. The parameters
 /// must outlive it. Errors: a token file that cannot be read, or a token that is too short; Unimplemented: see check_http_build().
 Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log, Front& front);

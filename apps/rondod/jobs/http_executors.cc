@@ -94,6 +94,13 @@ class HttpExecutors final : public ExecutorService {
 
 }  // namespace
 
+Status check_http_executors(const Config& config) {
+  for (const ExecutorGroupChoice& choice : config.executors.groups) {
+    if (const Result<ExecutorGroup> group = group_of(choice); !group) return group.error().with_context("group '" + choice.name + "'");
+  }
+  return {};
+}
+
 Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log,
                                                              HttpFront& front) {
   jobs::executors::ExecutorSettings settings;

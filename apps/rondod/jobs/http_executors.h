@@ -8,6 +8,8 @@
 
 namespace rondo::daemon {
 
+/// See check_executor_groups().
+Status check_http_executors(const Config& config);
 /// See open_executors().
 Result<std::unique_ptr<ExecutorService>> open_http_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log,
                                                              HttpFront& front);

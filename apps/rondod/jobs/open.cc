@@ -38,6 +38,8 @@ Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRe
 
 #ifdef RONDO_WITH_HTTP
 
+Status check_executor_groups(const Config& config) { return check_http_executors(config); }
+
 /// Each Front of such a build is an HttpFront.
 Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Runtime& runtime, jobs::Jobs& jobs, Log& log, Front& front) {
   return open_http_executors(config, runtime, jobs, log, static_cast<HttpFront&>(front));
@@ -46,6 +48,8 @@ Result<std::unique_ptr<ExecutorService>> open_executors(const Config& config, Ru
 Result<std::unique_ptr<NoticeSender>> open_notice_sender(Runtime& runtime) { return open_http_sender(runtime); }
 
 #else
+
+Status check_executor_groups(const Config&) { return {}; }  // check_http_build() has the reason.
 
 Result<std::unique_ptr<ExecutorService>> open_executors(const Config&, Runtime&, jobs::Jobs&, Log&, Front&) {
   return failure(check_http_build());

@@ -82,12 +82,13 @@ void Door::handle(http::Request request, http::Answer answer, http::HttpGate& ga
   const bool registers = call == "registry";
   const bool leaves = call == "registryRemove";
   if (!registers && !leaves && call != "callback") return answer.send(http::text_response(404, "there is no such path"));
-  const auto refuse = [&](std::string_view why) {
+  const auto refuse = [&](std::string_view why, const std::string& for_people = {}) {
     answer.send(answer_of(kCodeFailure, why));
     const std::string what =
         "a call of " + request.peer + " to " + visible_text(request.path().substr(0, limits::kExecutorAddress)) + " was refused: ";
     // Without room for it there are enough of them.
-    static_cast<void>(gate.post([home = &home_, what, why = std::string{why}] { home->refused(what + why); }));
+    static_cast<void>(
+        gate.post([home = &home_, what, why = for_people.empty() ? std::string{why} : for_people] { home->refused(what + why); }));
   };
   if (request.method != "POST") return refuse("invalid request, HttpMethod not support.");
   if (request.body.empty()) return refuse("invalid request, requestBody empty.");
@@ -110,7 +111,11 @@ void Door::handle(http::Request request, http::Answer answer, http::HttpGate& ga
   }
   auto registration = parse_registration(request.body);
   if (!registration) return refuse(registration.error().message());
-  if (!groups.contains(registration->group)) return refuse("The access token is wrong.");  // Or there is no such group.
+  if (!groups.contains(registration->group)) {
+    // It gets one answer, whether the group exists or not.
+    return refuse("The access token is wrong.",
+                  "the token is not that of a group '" + registration->group + "'; the executor is " + registration->address);
+  }
   gate.forward(std::move(answer),
                [home = &home_, answer_with, registered = Registered{*std::move(registration), dialect, leaves}](
                    http::Answer at_home) mutable { home->registered(std::move(registered), answer_with(std::move(at_home))); });

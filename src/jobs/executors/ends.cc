@@ -20,6 +20,7 @@ void Executors::Impl::set_stage(const OpenRun& run, std::size_t index, Shard& sh
   const AtAddress::Part part{run.open.run(), index};
   at.waiting.erase(part);
   at.taken.erase(part);
+  if (stage == Shard::Stage::Waits || stage == Shard::Stage::Ended) at.told.erase(part);
   if (stage == Shard::Stage::Waits) at.waiting.insert(part);
   if (stage != Shard::Stage::Waits && stage != Shard::Stage::Ended) at.taken.insert(part);
   if (stage == Shard::Stage::Ended || stage == Shard::Stage::Waits) {
@@ -107,8 +108,9 @@ void Executors::Impl::kill(OpenRun& run, std::size_t index) {
     return run.open.in_trouble(address + " has other runs of the job, which an order to stop would end, too");
   }
   ++at.kills;
-  post(groups.find(run.group)->second, address, "/kill", job_body(run.job), [this, key](const Result<http::ClientAnswer>&) {
+  post(groups.find(run.group)->second, address, "/kill", job_body(run.job), [this, key](const Result<http::ClientAnswer>& answer) {
     AtAddress& then = at_addresses[key];
+    if (answer && answer->status == 200) then.told = then.taken;
     --then.kills;
     if (then.waiting.empty() && then.taken.empty() && then.kills == 0) at_addresses.erase(key);
     freed.insert(key);

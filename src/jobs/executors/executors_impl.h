@@ -121,6 +121,7 @@ struct AtAddress {
   using Part = std::pair<std::int64_t, std::size_t>;
   std::set<Part> waiting;  // Stage::Waits.
   std::set<Part> taken;    // From Stage::InLine on.
+  std::set<Part> told;     // The executor has taken an order to stop these.
   std::size_t kills = 0;   // Orders to stop without an answer: they stop all runs of the job, so nothing is sent meanwhile.
 };
 
@@ -343,7 +344,8 @@ std::string handlers_of(std::string_view group);
 
 /// True for JobRun::worker of a run at executors.
 bool is_at_executors(std::string_view worker) noexcept;
-/// Its addresses.
+/// Its addresses, and when the attempt was sent; empty if that is not known.
 std::vector<std::string> addresses_in(std::string_view worker);
+std::optional<WallTime> sent_in(std::string_view worker);
 
 }  // namespace rondo::jobs::executors

@@ -226,6 +226,22 @@ TEST_F(ExecutorsTest, AKillGoesToTheExecutorAndARunThatItDoesNotEndIsEndedHere) 
   EXPECT_THAT(runs("a"), ElementsAre(HasSubstr("killed")));
 }
 
+TEST_F(ExecutorsTest, ARunWhoseExecutorWasNotToldToStopSaysSo) {
+  define_job("a", {.concurrency = 2, .overlap = Overlap::Concurrent});
+  settings.stopping = 100ms;
+  end();
+  begin();
+  add_registered(1);
+  const JobRun run = trigger("a");
+  trigger("a");
+  ASSERT_TRUE(gets_orders(2));
+  ASSERT_TRUE(becomes([&] { return executors->stats().dispatched == 2; }));
+  EXPECT_TRUE(jobs->kill(run.id).ok());
+  ASSERT_TRUE(becomes([&] { return rows("a").back().state == RunState::Killed; }));
+  EXPECT_THAT(rows("a").back().note, HasSubstr("could not be told to stop it"));
+  EXPECT_EQ(peers[0]->calls["/kill"], 0U);
+}
+
 TEST_F(ExecutorsTest, ASuccessAfterAKillLeavesTheRunKilled) {
   define_job("a");
   add_registered(1);
@@ -254,6 +270,7 @@ TEST_F(ExecutorsTest, ARestartLinksRunsAndSendsNoneTwice) {
   ASSERT_TRUE(gets_orders(1));
   const std::int64_t id = log_id(orders()[0]);
   ASSERT_TRUE(becomes([&] { return executors->stats().dispatched == 1; }));
+  const WallTime sent = SystemClock{}.wall_now();
   end();
   begin();
   add_registered(1);
@@ -261,6 +278,7 @@ TEST_F(ExecutorsTest, ARestartLinksRunsAndSendsNoneTwice) {
   EXPECT_EQ(report(id, 200, "over the restart"), kDone);
   EXPECT_THAT(runs("a"), ElementsAre("succeeded over the restart"));
   EXPECT_THAT(orders(), IsEmpty());
+  EXPECT_LE(rows("a").front().begun, sent) << "it began before the restart";
 }
 
 TEST_F(ExecutorsTest, AResultThatComesBeforeItsRunIsKnownIsKept) {

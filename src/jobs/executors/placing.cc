@@ -17,6 +17,9 @@ std::string addresses_of(const std::vector<Shard>& shards) {
   return all;
 }
 
+/// Between the addresses of JobRun::worker and the milliseconds since 1970 when the attempt was sent.
+constexpr char kSentMark = ' ';
+
 std::string place_of(const std::vector<Shard>& shards) {
   return shards.size() == 1 ? "executor " + shards.front().address : std::to_string(shards.size()) + " executors";
 }
@@ -29,12 +32,22 @@ bool is_at_executors(std::string_view worker) noexcept { return worker.starts_wi
 
 std::vector<std::string> addresses_in(std::string_view worker) {
   std::vector<std::string> all;
+  worker = worker.substr(0, worker.find(kSentMark));
   while (!worker.empty()) {
     const std::string_view address = worker.substr(0, worker.find(','));
     all.emplace_back(address);
     worker.remove_prefix(std::min(address.size() + 1, worker.size()));
   }
   return all;
+}
+
+std::optional<WallTime> sent_in(std::string_view worker) {
+  const std::size_t mark = worker.find(kSentMark);
+  const std::string_view digits = mark == std::string_view::npos ? std::string_view{} : worker.substr(mark + 1);
+  std::int64_t milliseconds = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), milliseconds);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return WallTime::from_nanoseconds(milliseconds * kMillisecond);
 }
 
 bool Executors::Impl::has_room(Group& group, std::int64_t run) {
@@ -139,6 +152,7 @@ void Executors::Impl::link(OpenRun open, std::string_view addresses) {
   const AsyncRun run = open.open;
   run.placed_at(place_of(open.shards));
   add_run(std::move(open));
+  if (const std::optional<WallTime> sent = sent_in(addresses)) run.began_at(*sent);
   run.on_stop([this, id = run.run()] { stop(id); });
   const auto waiting = early.extract(run.run());
   if (waiting.empty()) return;
@@ -153,7 +167,8 @@ void Executors::Impl::record(std::int64_t id) {
   if (std::exchange(run.is_recording, true)) return;
   const std::string addresses = addresses_of(run.shards);
   run.open.begins_later("waits until the database has its executor, " + run.shards.front().address);
-  remote.note_worker(id, addresses,
+  const std::int64_t now_ms = runtime.clock().wall_now().nanoseconds() / kMillisecond;
+  remote.note_worker(id, addresses + kSentMark + std::to_string(now_ms),
                      [weak = std::weak_ptr<Impl*>(self), id, attempt = run.open.attempt(), addresses](const Result<bool>& recorded) {
                        const auto parts = weak.lock();
                        if (parts == nullptr) return;

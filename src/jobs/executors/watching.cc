@@ -38,7 +38,13 @@ void Executors::Impl::tick() {
 }
 
 std::string Executors::Impl::why_lost(const OpenRun& run, const Shard& shard, Instant now) const {
-  if (run.stop_by && now >= *run.stop_by) return shard.address + " was told to stop it, and has not reported its end";
+  if (run.stop_by && now >= *run.stop_by) {
+    const auto at = at_addresses.find({run.job, shard.address});
+    const bool was_told =
+        at != at_addresses.end() && at->second.told.contains({run.open.run(), static_cast<std::size_t>(&shard - run.shards.data())});
+    return shard.address +
+           (was_told ? " was told to stop it, and has not reported its end" : " could not be told to stop it: its work may go on there");
+  }
   if (shard.stage == Shard::Stage::Silent && now - shard.since >= settings.silent)
     return shard.address + " did not answer the order, and has reported no end";
   if (!is_at_executor(shard)) return {};
