@@ -29,9 +29,10 @@ inline constexpr std::size_t kHttpChunkLine = 256;
 /// `HttpServer.ABodyAboveTheLimitOfItsRouteIsRefused`.
 inline constexpr std::size_t kHttpBodyBytes = 64 * 1024;
 
-/// Connections of the server. A descriptor each, and about 1 KiB while idle. The usual soft limit of a process is 1,024 descriptors.
-/// Reached: a new connection replaces the one that has been idle longest, or else the oldest without a whole request; if each has one, it
-/// is closed. Figure: none: ServerFigures::gave_way and ServerFigures::refused_connections count it, and no command shows it yet. Test:
+/// Connections of the server. A descriptor each, and about 1 KiB while idle, 15 KiB with TLS. The usual soft limit of a process is 1,024
+/// descriptors. Reached: a new connection replaces the one that has been idle longest, or else the oldest without a whole request; if each
+/// has one, it is closed. Figure: none: ServerFigures::gave_way and ServerFigures::refused_connections count it, and no command shows it
+/// yet. Test:
 /// `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`,
 /// `HttpServer.AStormOfIdleConnectionsGivesWayToANewClient`.
 inline constexpr std::size_t kHttpConnections = 768;

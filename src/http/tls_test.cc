@@ -321,6 +321,28 @@ TEST_F(HttpTls, AnIdleConnectionIsClosedInAnOrderlyWay) {
   EXPECT_EQ(figures().idle_closed, 1U);
 }
 
+TEST_F(HttpTls, AConnectionWhoseClientTakesNothingGetsNoTurns) {
+  open();
+  TlsPeer peer = connect(4096);
+  peer.say(kGet);
+  run_until([&] { return peer.hears("\r\n\r\n0"); });
+  peer.heard.clear();
+  const std::string body = large();
+  for (int i = 0; i < 4; ++i) peer.say(post("/echo", body));
+  std::uint64_t turns = 0;
+  int quiet = 0;
+  run_until([&] {
+    peer.raw.has_sent_all();
+    quiet = std::exchange(turns, scheduler_.stats().turns) == scheduler_.stats().turns ? quiet + 1 : 0;
+    return quiet == 20;
+  });
+  EXPECT_GT(figures().memory, body.size()) << "an answer waits";
+  run_until([&] {
+    peer.pump();
+    return peer.heard.size() > 4 * body.size();
+  });
+}
+
 TEST_F(HttpTls, AClientThatDoesNotReadItsAnswerIsClosed) {
   options_.stall_time = 20ms;
   open();

@@ -1,5 +1,6 @@
 // executors_impl.h: which executors get a run.
 #include <algorithm>
+#include <charconv>
 
 #include "jobs/executors/executors_impl.h"
 #include "jobs/named_few.h"
