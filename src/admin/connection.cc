@@ -27,6 +27,7 @@ AdminConnection::AdminConnection(std::string name, Scheduler& scheduler, UniqueF
       host_(host),
       session_(
           host.commands, std::move(sink), host.options, host.counted, [this] { wake(); }, &host.share, caller),
+      is_new_(!caller_.token.empty()),
       last_written_(scheduler.clock().now()),
       idle_since_(last_written_) {}
 

@@ -87,7 +87,7 @@ class AdminConnection final : public Source {
   // The descriptor is edge-triggered: a flag stays set until the kernel returns EAGAIN.
   bool readable_ = true;
   bool writable_ = true;
-  bool is_new_ = true;       // It has had no turn, so its request may be unread.
+  bool is_new_;              // It has had no turn, and comes with a request.
   bool polled_ = false;      // The reactor has reported the descriptor since the last turn.
   Instant last_written_;     // Time of the last write, or the time since which output waits.
   bool had_output_ = false;  // At the last turn or check.
