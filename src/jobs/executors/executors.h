@@ -7,10 +7,11 @@
 //   http = http::HttpThread::start(runtime.scheduler(), options, executors.door()).value();
 //
 // A run is sent to an executor after the store has its address. It ends with the executor's callback, whose answer follows the storing of
-// the end, so an executor that repeats unanswered callbacks loses none. The result of a shard of a broadcast is not stored before the
-// others: after a restart it counts as lost. After a restart of this program, runs that executors have are
-// linked by their callbacks, and are not sent again. A run that was certainly not sent, because there was no connection, goes to another
-// executor without using an attempt. A run of which nothing is known any more fails after a while, and is retried by the rules of its job:
+// the end. If that fails or takes too long, the answer has the code 500. So an executor that repeats callbacks until the answer has the
+// code 200 loses none. The result of a shard of a broadcast is not stored before the others: after a restart it counts as lost. After a
+// restart of this program, runs that executors have are linked by their callbacks, and are not sent again. A run that was certainly not
+// sent, because there was no connection, goes to another executor without using an attempt. A run of which nothing is known any more fails
+// after a while, and is retried by the rules of its job:
 //   - The executor did not answer the order, and calls back nothing for ExecutorSettings::silent.
 //   - The executor says twice, with 'probe' between, that it does nothing for the job: its process was started again.
 //   - The executor has sent no beat for 'away'.
@@ -45,7 +46,7 @@ struct ExecutorSettings {
   Duration probe{60s};           // See above.
   Duration starved{60s};         // See health().
   Duration stopping{10s};        // See above.
-  Duration stored_wait{5s};      // The longest time for which the answer to a callback waits for the store.
+  Duration stored_wait{5s};      // The longest time for which the answer to a callback waits for the store. Then it is a failure.
   /// Orders without an answer, of all groups. Jobs whose orders take long have a lane of their own, by JobsOptions::slow_run and slow_runs:
   /// the rule of Orth's pools, and their sizes. Further orders wait, by priority.
   std::size_t fast_lane = 200;

@@ -83,7 +83,7 @@ struct OpenRun {
   Instant next_kill = {};               // When the executors are told again.
 };
 
-/// An answer to a callback that waits until the ends in it are stored.
+/// An answer to a callback that waits until the ends in it are stored, or until it is late.
 struct HeldCallback {
   DoorAnswer answer;
   std::set<std::int64_t> runs;
@@ -92,7 +92,6 @@ struct HeldCallback {
 
 /// A result for a run of an earlier process that has not begun here.
 struct EarlyResult {
-  std::int64_t callback;
   std::set<std::string> groups;
   CallbackItem item;
 };
@@ -255,12 +254,23 @@ struct Executors::Impl {
 
   // --- callbacks (callbacks.cc)
   void called_back(const CalledBack& results, const DoorAnswer& answer);
-  /// True if the answer to the callback waits for the run of the item.
-  bool take(std::int64_t callback, const std::set<std::string>& groups, const CallbackItem& item);
-  /// Keeps a result for a run that has not begun here. False: there is no room, or the run is of another group.
-  bool keep_early(std::int64_t callback, const std::set<std::string>& groups, const CallbackItem& item);
-  /// The answer to the callback does not wait for the run any more.
-  void stored(std::int64_t callback, std::int64_t run);
+  enum class Taken : std::uint8_t {
+    Done,     // The answer to its callback waits for nothing.
+    Waits,    // The answer waits until stored() is called for the run.
+    Dropped,  // There is no room for the result: the executor must send it again.
+  };
+  Taken take(const std::set<std::string>& groups, const CallbackItem& item);
+  /// False if the run is certainly of another group.
+  bool may_be_of(const std::set<std::string>& groups, std::int64_t run) const;
+  /// Keeps a result for a run that has not begun here. False: there is no room.
+  bool keep_early(const std::set<std::string>& groups, const CallbackItem& item);
+  /// True if the end of the attempt is on its way into the store. Then stored() is called when it is there.
+  bool waits_for_store(std::int64_t run, std::uint32_t attempt);
+  /// A failure that an executor reports is the end of a run that was told to stop.
+  void forget_unresolved(const std::set<std::string>& groups, const CallbackItem& item);
+  /// No answer to a callback waits for the run any more.
+  void stored(std::int64_t run);
+  /// Answers the callbacks whose ends were not stored in time: their executors must send them again.
   void answer_late(Instant now);
   /// Results for runs that will not begin here.
   void drop_early();
@@ -306,6 +316,7 @@ struct Executors::Impl {
   std::map<std::int64_t, std::vector<EarlyResult>> early;  // By run.
   std::size_t early_results = 0;
   std::map<std::int64_t, HeldCallback> held;
+  std::set<std::pair<std::int64_t, std::int64_t>> held_for;  // Runs, each with a callback in 'held' that waits for it.
   std::int64_t last_callback = 0;
   std::map<std::pair<std::int64_t, std::string>, AtAddress> at_addresses;  // By job and address.
   std::map<std::pair<std::int64_t, std::string>, Unresolved> unresolved;   // The same.

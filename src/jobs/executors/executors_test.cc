@@ -154,7 +154,7 @@ TEST_F(ExecutorsTest, ARunWhoseExecutorFailsBeforeTheOrderGoesToAnotherExecutor)
   first.keeps_silent = true;
   trigger("a");
   ASSERT_TRUE(gets_orders(1));
-  notes_hang = true;
+  trouble.notes_hang = true;
   trigger("b");
   ASSERT_TRUE(becomes([&] { return JobsView(*jobs).activity(2)->text.find("waits until the database") != std::string::npos; }));
   first.close();
@@ -299,39 +299,6 @@ TEST_F(ExecutorsTest, AResultThatComesBeforeItsRunIsKnownIsKept) {
   ASSERT_TRUE(becomes([&] { return answers.contains(call); }));
   EXPECT_EQ(answers[call], kDone);
   EXPECT_THAT(runs("a"), ElementsAre("succeeded early"));
-}
-
-TEST_F(ExecutorsTest, ACallbackIsAnsweredWhenItsEndIsStored) {
-  define_job("a");
-  add_registered(1);
-  trigger("a");
-  ASSERT_TRUE(gets_orders(1));
-  ends_hang = true;
-  const std::size_t call = send("/api/callback", callback(log_id(orders()[0]), 200, ""));
-  ASSERT_TRUE(becomes([&] { return executors->stats().callbacks == 1; }));
-  run_a_while();
-  EXPECT_FALSE(answers.contains(call));
-  ends_hang = false;
-  ends_hang.notify_all();
-  ASSERT_TRUE(becomes([&] { return answers.contains(call); }));
-  EXPECT_EQ(answers[call], kDone);
-}
-
-TEST_F(ExecutorsTest, ACallbackIsAnsweredAfterAWhileAlthoughTheStoreHangs) {
-  settings.stored_wait = 20ms;
-  end();
-  begin();
-  define_job("a");
-  add_registered(1);
-  trigger("a");
-  ASSERT_TRUE(gets_orders(1));
-  ends_hang = true;
-  const std::size_t call = send("/api/callback", callback(log_id(orders()[0]), 200, ""));
-  ASSERT_TRUE(becomes([&] { return answers.contains(call); }));
-  EXPECT_EQ(answers[call], kDone);
-  ends_hang = false;
-  ends_hang.notify_all();
-  ASSERT_TRUE(all_ended());
 }
 
 TEST_F(ExecutorsTest, ABroadcastIsOneRunWithAShardAtEachExecutor) {

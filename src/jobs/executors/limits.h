@@ -69,13 +69,13 @@ inline constexpr std::size_t kExecutorLogKept = std::size_t{256} * 1024;
 inline constexpr std::size_t kExecutorUnresolved = 1'000;
 
 /// Callbacks whose answers wait until the ends in them are stored.
-/// Reached: a further callback is answered before its ends are stored, so a crash in this moment carries out its runs again. Figure: none:
-/// it needs as many executors that report at once. Test: `ExecutorsTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.
+/// Reached: the sender of a further callback is told to send it again. Figure: none: the executor gets the error. Test:
+/// `StoringTest.ACallbackIsAnsweredWhenItsEndIsStored` holds one.
 inline constexpr std::size_t kExecutorHeld = 512;
 
 /// Results that came before their run of an earlier process was known here.
-/// Reached: the results of further ones are dropped, and these runs end as lost. Figure: none: the store has at most as many runs to begin
-/// with. Test: `ExecutorsTest.AResultThatComesBeforeItsRunIsKnownIsKept` keeps one.
+/// Reached: the sender of a further one is told to send it again. Figure: none: the executor gets the error. Test:
+/// `ExecutorsTest.AResultThatComesBeforeItsRunIsKnownIsKept` keeps one.
 inline constexpr std::size_t kExecutorEarly = 10'000;
 
 /// Broadcasts that have failed, of which the shards that have succeeded are kept for the next attempt or a rerun.

@@ -158,9 +158,9 @@ void Executors::Impl::link(OpenRun open, std::string_view addresses) {
   const auto waiting = early.extract(run.run());
   if (waiting.empty()) return;
   early_results -= waiting.mapped().size();
-  for (const EarlyResult& result : waiting.mapped()) {
-    if (!take(result.callback, result.groups, result.item)) stored(result.callback, run.run());
-  }
+  bool waits = false;
+  for (const EarlyResult& result : waiting.mapped()) waits = take(result.groups, result.item) == Taken::Waits || waits;
+  if (!waits) stored(run.run());
 }
 
 void Executors::Impl::record(std::int64_t id) {

@@ -87,24 +87,37 @@ class Peer {
   std::vector<http::Answer> kept_;
 };
 
-/// A store whose finish() waits while 'hangs' is true, and note_worker() while 'notes_hang' is.
-class HangingStore final : public test::PassingJobStore {
+/// What is wrong with a store.
+struct StoreTrouble {
+  std::atomic<bool> ends_hang = false;       // finish() waits.
+  std::atomic<bool> notes_hang = false;      // note_worker() waits.
+  std::atomic<bool> is_full = false;         // finish() and remember() fail.
+  std::atomic<std::size_t> failed_ends = 0;  // How often finish() has failed.
+};
+
+class TroubledStore final : public test::PassingJobStore {
  public:
-  HangingStore(std::shared_ptr<JobStore> store, const std::atomic<bool>& hangs, const std::atomic<bool>& notes_hang)
-      : PassingJobStore(*store), owned_(std::move(store)), hangs_(hangs), notes_hang_(notes_hang) {}
+  TroubledStore(std::shared_ptr<JobStore> store, StoreTrouble& trouble)
+      : PassingJobStore(*store), owned_(std::move(store)), trouble_(trouble) {}
   Status finish(std::span<const RunEnd> ends) override {
-    hangs_.wait(true);
-    return PassingJobStore::finish(ends);
+    trouble_.ends_hang.wait(true);
+    if (!trouble_.is_full) return PassingJobStore::finish(ends);
+    ++trouble_.failed_ends;
+    return full();
+  }
+  Status remember(std::string_view key, std::string_view text) override {
+    return trouble_.is_full ? full() : PassingJobStore::remember(key, text);
   }
   Status note_worker(std::int64_t run, std::string_view worker) override {
-    notes_hang_.wait(true);
+    trouble_.notes_hang.wait(true);
     return PassingJobStore::note_worker(run, worker);
   }
 
  private:
+  static Status full() { return {StatusCode::Unavailable, "the disk is full"}; }
+
   std::shared_ptr<JobStore> owned_;
-  const std::atomic<bool>& hangs_;
-  const std::atomic<bool>& notes_hang_;
+  StoreTrouble& trouble_;
 };
 
 /// Takes the answer of a command.
@@ -133,15 +146,13 @@ class ExecutorsTest : public test::JobsTestbed {
     begin();
   }
   ~ExecutorsTest() override {
-    ends_hang = false;
-    ends_hang.notify_all();
+    let_ends_pass();
     let_notes_pass();
     end();
   }
   void begin() {
     runtime = std::make_unique<Runtime>();
-    jobs = std::make_unique<Jobs>(*runtime, std::make_shared<HangingStore>(make_sqlite_job_store(path()).value(), ends_hang, notes_hang),
-                                  options);
+    jobs = std::make_unique<Jobs>(*runtime, std::make_shared<TroubledStore>(make_sqlite_job_store(path()).value(), trouble), options);
     executors = std::make_unique<Executors>(*runtime, *jobs, settings, [this](http::ClientRequest request, http::CallDone done) {
       return http->call(std::move(request), std::move(done));
     });
@@ -222,13 +233,21 @@ class ExecutorsTest : public test::JobsTestbed {
     define(job);
   }
 
+  void let_ends_pass() {
+    trouble.ends_hang = false;
+    trouble.ends_hang.notify_all();
+  }
   void let_notes_pass() {
-    notes_hang = false;
-    notes_hang.notify_all();
+    trouble.notes_hang = false;
+    trouble.notes_hang.notify_all();
+  }
+  /// A further storing of ends fails, and its failure is known here: before that it is not tried again.
+  bool fails_again() {
+    const std::size_t before = trouble.failed_ends;
+    return becomes([&] { return trouble.failed_ends >= before + 2; });
   }
 
-  std::atomic<bool> ends_hang = false;
-  std::atomic<bool> notes_hang = false;
+  StoreTrouble trouble;
   bool begins_later = false;  // The test starts the jobs.
   /// The command job-log.
   std::size_t ask_log(std::int64_t run, std::int64_t from, bool wait, const std::string& of = {}) {
