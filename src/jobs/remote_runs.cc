@@ -37,7 +37,7 @@ void RemoteRuns::note_worker(std::int64_t run, std::string worker, Jobs::Done<bo
       },
       impl_.core.done_for_store(std::move(done)));
 }
-void RemoteRuns::remember(std::string key, std::string text) {
+void RemoteRuns::remember(std::string key, std::string text, Jobs::Done<bool> done) {
   impl_.core.expect_here("remember");
   impl_.core.record("remember", key, text);
   std::string work = "remember " + key;
@@ -47,7 +47,7 @@ void RemoteRuns::remember(std::string key, std::string text) {
         if (Status kept = store.remember(key, text); !kept.ok()) return failure(std::move(kept));
         return true;
       },
-      impl_.core.done_for_store(Jobs::Done<bool>{}));
+      impl_.core.done_for_store(std::move(done)));
 }
 void RemoteRuns::remembered(std::string key, Jobs::Done<std::string> done) {
   impl_.core.expect_here("remembered");

@@ -53,8 +53,8 @@ class RemoteRuns {
   /// Records that a run without a stored end is given to 'worker'. Give it when 'done' has been
   /// called with a value, so that after a crash the worker that has the run is known.
   void note_worker(std::int64_t run, std::string worker, Jobs::Done<bool> done = {});
-  /// JobStore::remember(), for what must outlive this program.
-  void remember(std::string key, std::string text);
+  /// JobStore::remember(), for what must outlive this program. 'done' is called with a value when the store has it.
+  void remember(std::string key, std::string text, Jobs::Done<bool> done = {});
   void remembered(std::string key, Jobs::Done<std::string> done);
   /// TriggerOptions::address for a job with this handler: 'address' in its canonical form. InvalidArgument for a
   /// handler without addresses; InvalidArgument, NotFound or PermissionDenied for an address that the handler does not have at present.

@@ -175,13 +175,18 @@ struct Executors::Impl {
     changed_groups.insert(group);
     find_room();
   }
+  /// Has the store remember the nodes of the groups that have changed.
   void store_nodes();
-  /// Asks the store for the nodes of a group.
-  void read_nodes(const std::string& group);
+  /// The same for one group whose nodes are restored. If the store cannot, tick() tries again.
+  void store_nodes_of(const std::string& group, Jobs::Done<bool> done = {});
+  /// Asks the store for the nodes of a group. 'then' is called when they are restored, or with the reason why they cannot be.
+  void read_nodes(const std::string& group, std::function<void(const Status& read)> then = {});
   /// The nodes that an earlier process knew are used until they would have registered again.
   void restore_nodes(const std::string& group, std::string_view text);
   void list(Reply reply) const;
+  /// The answer comes when the store has the switch. If the store fails, the switch holds until this program ends, or the store has it.
   void drain(const Arguments& arguments, const Reply& reply);
+  void drain(const std::string& group, const std::string& address, bool is_drained, const Reply& reply);
   Status health() const;
   /// The last call of an executor that was refused; empty: none was lately.
   std::string refusal() const;

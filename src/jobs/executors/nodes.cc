@@ -130,24 +130,34 @@ std::string key_of_nodes(std::string_view group) { return "executors/" + std::st
 
 void Executors::Impl::store_nodes() {
   for (const std::string& name : std::exchange(changed_groups, {})) {
-    if (!groups.find(name)->second.is_restored) {
+    if (groups.find(name)->second.is_restored) {
+      store_nodes_of(name);
+    } else {
       changed_groups.insert(name);
-      continue;
     }
-    json::array nodes;
-    for (const auto& [address, node] : groups.find(name)->second.nodes) {
-      if ((node.has_left || node.is_manual) && !node.is_drained) continue;
-      nodes.push_back(json::object{{"address", address}, {"dialect", static_cast<int>(node.dialect)}, {"drained", node.is_drained}});
-    }
-    remote.remember(key_of_nodes(name), json::serialize(nodes));
   }
 }
 
-void Executors::Impl::read_nodes(const std::string& name) {
-  remote.remembered(key_of_nodes(name), [weak = std::weak_ptr<Impl*>(self), name](const Result<std::string>& text) {
+void Executors::Impl::store_nodes_of(const std::string& name, Jobs::Done<bool> done) {
+  changed_groups.erase(name);
+  json::array nodes;
+  for (const auto& [address, node] : groups.find(name)->second.nodes) {
+    if ((node.has_left || node.is_manual) && !node.is_drained) continue;
+    nodes.push_back(json::object{{"address", address}, {"dialect", static_cast<int>(node.dialect)}, {"drained", node.is_drained}});
+  }
+  remote.remember(key_of_nodes(name), json::serialize(nodes),
+                  [weak = std::weak_ptr<Impl*>(self), name, done = std::move(done)](const Result<bool>& stored) {
+                    if (const auto parts = weak.lock(); parts != nullptr && !stored) (*parts)->changed_groups.insert(name);
+                    if (done) done(stored);
+                  });
+}
+
+void Executors::Impl::read_nodes(const std::string& name, std::function<void(const Status& read)> then) {
+  remote.remembered(key_of_nodes(name), [weak = std::weak_ptr<Impl*>(self), name, then = std::move(then)](const Result<std::string>& text) {
     const auto parts = weak.lock();
-    if (parts == nullptr || !text || std::exchange((*parts)->groups.find(name)->second.is_restored, true)) return;
-    (*parts)->restore_nodes(name, *text);
+    if (parts == nullptr) return;
+    if (text && !std::exchange((*parts)->groups.find(name)->second.is_restored, true)) (*parts)->restore_nodes(name, *text);
+    if (then) then(text ? Status{} : text.error());
   });
 }
 
@@ -204,18 +214,34 @@ void Executors::Impl::list(Reply reply) const {
 
 void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
   const std::string group = arguments.text("group");
+  const bool is_drained = arguments.text("resume") != "yes";
   const auto address = parse_address(arguments.text("address"));
   if (!address) return Reply{reply}.fail(address.error());
-  Node* const known = node(group, address->url);
+  const auto found = groups.find(group);
+  if (found == groups.end() || found->second.is_restored) return drain(group, address->url, is_drained, reply);
+  // What is restored later would undo the switch, or have the executor that is not known yet.
+  read_nodes(group, [this, group, url = address->url, is_drained, reply](const Status& read) {
+    if (!read.ok())
+      return Reply{reply}.fail(read.with_context("nothing is changed, because the database could not be read since the start"));
+    drain(group, url, is_drained, reply);
+  });
+}
+
+void Executors::Impl::drain(const std::string& group, const std::string& address, bool is_drained, const Reply& reply) {
+  Node* const known = node(group, address);
   if (known == nullptr)
-    return Reply{reply}.fail(
-        {StatusCode::NotFound, "group '" + group + "' has no executor " + address->url + ": `rondo executors` lists them"});
-  known->is_drained = arguments.text("resume") != "yes";
-  remember(group);
-  store_nodes();
-  if (!known->is_drained) jobs.has_room(handlers_of(group));
-  Reply{reply}.finish(
-      json::object{{"group", commands::text(group)}, {"address", commands::text(address->url)}, {"drained", known->is_drained}});
+    return Reply{reply}.fail({StatusCode::NotFound, "group '" + group + "' has no executor " + address + ": `rondo executors` lists them"});
+  known->is_drained = is_drained;
+  find_room();
+  if (!is_drained) jobs.has_room(handlers_of(group));
+  store_nodes_of(group, [reply = Reply{reply}, group, address, is_drained](const Result<bool>& stored) mutable {
+    if (!stored) {
+      const std::string holds = is_drained ? "the executor gets no further run" : "the executor gets runs again";
+      return reply.fail(stored.error().with_context(
+          holds + ", but the database does not have this yet, so a restart of the daemon would lose it; the daemon tries again"));
+    }
+    reply.finish(json::object{{"group", commands::text(group)}, {"address", commands::text(address)}, {"drained", is_drained}});
+  });
 }
 
 std::string Executors::Impl::refusal() const {

@@ -26,6 +26,22 @@ class StoringTest : public ExecutorsTest {
   bool is_answered(std::size_t call) {
     return becomes([&] { return answers.contains(call); });
   }
+  bool is_drained() {
+    const std::string nodes = answer<std::string>([&](auto done) { RemoteRuns(*jobs).remembered("executors/web", done); }).value_or("");
+    return nodes.find("\"drained\":true") != std::string::npos;
+  }
+  /// The answer of the command executor-drain.
+  std::string drain(const std::string& address, bool resumes = false) {
+    CommandRegistry registry;
+    EXPECT_TRUE(executors->add_commands(registry).ok());
+    std::string& answer = logs[++last_call];
+    ports.push_back(std::make_unique<AnswerPort>(answer));
+    json::object request{{"id", 1}, {"command", "executor-drain"}, {"group", "web"}, {"address", address}};
+    if (resumes) request["resume"] = "yes";
+    registry.dispatch(request, Reply{std::make_shared<Reply::State>(*ports.back(), 1)});
+    EXPECT_TRUE(becomes([&] { return !answer.empty(); }));
+    return answer;
+  }
 };
 
 const auto kIsToBeRepeated = AllOf(HasSubstr("200 {\"code\":500"), HasSubstr("send it again"));
@@ -135,6 +151,33 @@ TEST_F(StoringTest, TheLastShardOfABroadcastAndRepetitionsWaitForTheEndOfTheRun)
   EXPECT_EQ(answers[last], kDone);
   EXPECT_EQ(answers[again], kDone);
   EXPECT_THAT(runs("a"), ElementsAre("succeeded 2 shards succeeded"));
+}
+
+TEST_F(StoringTest, ADrainIsAnsweredWhenItIsStored) {
+  add_registered(1);
+  EXPECT_THAT(drain(peers[0]->url()), HasSubstr("\"drained\":true"));
+  EXPECT_TRUE(is_drained());
+  EXPECT_THAT(drain(peers[0]->url(), true), HasSubstr("\"drained\":false"));
+  EXPECT_FALSE(is_drained());
+}
+
+/// It was answered as done, and a restart forgot it.
+TEST_F(StoringTest, ADrainThatIsNotStoredFailsAndIsStoredLater) {
+  add_registered(1);
+  trouble.is_full = true;
+  EXPECT_THAT(drain(peers[0]->url()), AllOf(HasSubstr("disk is full"), HasSubstr("gets no further run"), HasSubstr("tries again")));
+  EXPECT_FALSE(is_drained());
+  trouble.is_full = false;
+  EXPECT_TRUE(becomes([&] { return is_drained(); }));
+  trouble.is_full = true;
+  EXPECT_THAT(drain(peers[0]->url(), true), AllOf(HasSubstr("disk is full"), HasSubstr("gets runs again")));
+}
+
+TEST_F(StoringTest, ADrainBeforeTheDatabaseWasReadWaitsForIt) {
+  settings.groups[0].addresses = {"http://127.0.0.1:1"};
+  restart();
+  EXPECT_THAT(drain("http://127.0.0.1:1"), HasSubstr("\"drained\":true"));
+  EXPECT_TRUE(is_drained());
 }
 
 }  // namespace
