@@ -173,6 +173,17 @@ TEST(Incidents, ADeviceThatAnswersNothingForAMinuteIsNamed) {
   EXPECT_EQ(unanswered_text(in.stats("ROUTE")), "");
 }
 
+TEST(Incidents, AnOrchThatWatchesItsStagedChangesItselfIsNotNamed) {
+  RuntimeFixture in;
+  in.runtime.add<OpenOrch>("runs").consume(
+      "RUN", [](std::string_view, const Fields&) { return Outcome::staged(); }, [](std::string_view) { return Outcome::done(); },
+      {.watches_staged = true});
+  in.set("RUN", "1");
+  in.run_for(2min);
+  EXPECT_EQ(in.stats("RUN").in_flight, 1U);
+  EXPECT_EQ(unanswered_text(in.stats("RUN")), "");
+}
+
 TEST(Incidents, EachKindHasItsOwnTime) {
   RuntimeFixture in;
   Incidents incidents;

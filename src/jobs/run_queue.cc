@@ -37,8 +37,8 @@ RunQueue::RunQueue(Runtime& runtime, Priority priority, HooksOf hooks)
       table_(runtime.table(table_of(priority))) {
   // The store of jobs keeps the runs; rows that an earlier process left in the tables' store are taken and dropped.
   const auto removed = [](std::string_view) { return Outcome::done(); };
-  consume(
-      table_of(priority), [this](std::string_view key, const Fields& fields) { return set(key, fields); }, removed);
+  consume(table_of(priority), [this](std::string_view key, const Fields& fields) { return set(key, fields); }, removed,
+          {.watches_staged = true});
   runtime.reserve(table_of(priority), "its rows are the due runs of jobs; 'rondo job kill RUN' ends one, 'rondo job trigger JOB' adds one");
   runtime.explain_state(table_of(priority), [hooks = hooks_](std::string_view key, const Record*) {
     return *hooks == nullptr ? RowInPlane{} : (*hooks)->row_state(key);

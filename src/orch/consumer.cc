@@ -24,6 +24,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       retry_quota_(options.retry_quota),
       step_items_(handle_batch || objects ? std::max(options.batch_max, 1U) : limits::kItemsPerStep),
       rows_max_(options.rows_max),
+      watches_staged_(options.watches_staged),
       services_(services),
       subscription_(std::move(subscription)),
       handle_(std::move(handle)),
@@ -570,7 +571,7 @@ ConsumerStats Consumer::stats() const {
   stats.awaits = awaited_table();
   if ((held_ || !stats.awaits.empty()) && stats.queued > 0)
     stats.held_for = std::max(services_.scheduler.clock().now() - held_since_, Duration{1});
-  if (stats.in_flight > 0) stats.unanswered_for = std::max(services_.scheduler.clock().now() - answered_, Duration{1});
+  if (stats.in_flight > 0 && !watches_staged_) stats.unanswered_for = std::max(services_.scheduler.clock().now() - answered_, Duration{1});
   if (!quarantine().ok()) stats.quarantine = quarantine().to_string();
   return stats;
 }

@@ -169,6 +169,7 @@ class Consumer final : public Source {
   const std::uint32_t retry_quota_;
   const std::uint32_t step_items_;
   const std::size_t rows_max_;
+  const bool watches_staged_;
   Services services_;
   std::unique_ptr<Subscription> subscription_;
   Handle handle_;

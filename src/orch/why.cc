@@ -87,9 +87,6 @@ void look_up(WhyLink& link, const Consumer* consumer, const FactIndex& index, In
   }
   link.state = state_of(ledger, row);
   link.op = ledger.op(row);
-  if (link.state == WhyLink::State::InFlight) {
-    add_note(link, "ordered, and Orch " + quoted(consumer->orch()) + " has not settled it yet (Outcome::staged)");
-  }
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, index);
   link.any_fact = ledger.waits_for_any(row);
@@ -207,8 +204,11 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.facts, p.scheduler->clock().now(),
           p.bridge == nullptr ? std::string_view{} : p.bridge->name());
   const auto teller = p.states.find(at.table);
-  if (step.is_consumer && teller != p.states.end()) {
-    RowInPlane in = state_in_plane(step.link, teller->second.state_of, row);
+  const bool is_told = step.is_consumer && teller != p.states.end();
+  RowInPlane in = is_told ? state_in_plane(step.link, teller->second.state_of, row) : RowInPlane{};
+  if (step.link.state == WhyLink::State::InFlight && (in.state != PlaneState::Pending || in.note.empty()))
+    add_note(step.link, "ordered, and Orch " + quoted(consumer->second->orch()) + " has not settled it yet (Outcome::staged)");
+  if (is_told) {
     add_plane(step.link, *consumer->second, std::move(in), p.facts);
     if (step.link.plane != PlaneState::Unknown) step.link.plane_error.clear();  // The ledger knows it.
     add_note(step.link, step.link.plane_error);

@@ -72,6 +72,9 @@ struct ConsumeOptions {
   /// made (unless they are more than rows_max). Needs Rows::Whole and standing_rows (assert). Costs some 80 bytes a row; the record itself
   /// is shared with the embedded store, and a copy with another one.
   bool keeps_rows = false;
+  /// The Orch itself limits and reports how long its staged changes take, such as the runs of jobs: ConsumerStats::unanswered_for stays 0,
+  /// so `rondo health` reports none of them.
+  bool watches_staged = false;
 };
 
 /// A row of a table, for the function that reconciles its object: Orch::consume_into().

@@ -166,7 +166,7 @@ struct ConsumerStats {
   /// How long the Orch has held the table (Orch::hold), or, with 'awaits', the table has waited; 0: it does not, or no change waits.
   Duration held_for{0};
   std::string awaits = {};  // The table whose standing rows come first (ConsumeOptions::needs); empty: none.
-  /// How long none of the staged changes ('in_flight') was settled; 0: none is staged.
+  /// How long none of the staged changes ('in_flight') was settled; 0: none is staged, or ConsumeOptions::watches_staged.
   Duration unanswered_for{0};
   std::string quarantine = {};  // Why its consumer gets no more turns (Source::quarantine()); empty while it gets them.
 };
