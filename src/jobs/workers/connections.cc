@@ -114,6 +114,12 @@ Result<Claims> claims_of(const Arguments& arguments) {
   return claims;
 }
 
+/// Callers without a token, and whose user the kernel did not report, are not known to be the same.
+bool is_same_caller(const Caller& one, const Caller& other) {
+  if (!one.token.empty() || !other.token.empty()) return one.token == other.token;
+  return one.user == other.user && one.user != UINT32_MAX;
+}
+
 }  // namespace
 
 Workers::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, const WorkersOptions& of_options)
@@ -149,20 +155,20 @@ void Workers::Impl::connect(const Arguments& arguments, Reply reply) {
   Result<Offer> offer = offer_of(arguments);
   if (!offer) return reply.fail(offer.error());
   if (const auto claims = claims_of(arguments); !claims) return reply.fail(claims.error());
-  const auto known = workers.find(name);
-  if (known != workers.end() && known->second.orders)
-    return reply.fail({StatusCode::AlreadyExists, "a worker with the name '" + name + "' is connected"});
-  if (known == workers.end() && workers.size() >= limits::kWorkers)
+  if (const Status may = may_connect(name, reply.caller()); !may.ok()) return reply.fail(may);
+  if (!workers.contains(name) && workers.size() >= limits::kWorkers)
     return reply.fail({StatusCode::ResourceExhausted, "there are " + std::to_string(limits::kWorkers) + " workers"});
   Result<std::string> session = new_session();
   if (!session) return reply.fail(session.error());
   if (!reply.wanted()) return;
 
+  replace(name);
   WorkerEntry& worker = workers[name];
   worker.session = *std::move(session);
   worker.offers = std::move(offer->commands);
   worker.places = offer->places;
-  worker.heard = runtime.scheduler().now();
+  worker.heard = worker.in_contact = runtime.scheduler().now();
+  worker.caller = reply.caller();
   worker.connected = runtime.clock().wall_now();
   worker.ignores_checks = false;
   reply.expect_rows();
@@ -177,6 +183,26 @@ void Workers::Impl::connect(const Arguments& arguments, Reply reply) {
   const std::map<std::string, std::uint64_t> offers = worker.offers;
   for (const auto& [command, places] : offers) publish(command);
   if (!is_settled) check_again();
+}
+
+Status Workers::Impl::may_connect(const std::string& name, const Caller& caller) const {
+  const auto known = workers.find(name);
+  if (known == workers.end() || !known->second.orders) return {};
+  const std::string connected = "a worker with the name '" + name + "' is connected";
+  const Duration silent = runtime.scheduler().now() - known->second.heard;
+  if (silent < options.stale) return {StatusCode::AlreadyExists, connected};
+  if (is_same_caller(known->second.caller, caller)) return {};
+  return {StatusCode::AlreadyExists,
+          connected + " with another token or user; it has not reported for " + std::to_string(silent / 1s) + " s"};
+}
+
+void Workers::Impl::replace(const std::string& name) {
+  const auto known = workers.find(name);
+  if (known == workers.end() || !known->second.orders) return;
+  const std::string seconds = std::to_string((runtime.scheduler().now() - known->second.heard) / 1s);
+  Reply orders = *std::exchange(known->second.orders, std::nullopt);
+  orders.fail({StatusCode::DeadlineExceeded, "no report for " + seconds + " s, and the worker '" + name + "' has connected again"});
+  disconnect(name, known->second);
 }
 
 Status Workers::Impl::take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments) {
@@ -346,7 +372,7 @@ void Workers::Impl::tick() {
     if (now - (worker.orders ? worker.heard : worker.left) >= options.away) away.push_back(name);
   }
   for (const std::string& name : away) give_up(name);
-  end_ignored_orders(now);
+  end_ignored_orders();
   withdraw_lent();
   if (now >= settled && !std::exchange(is_settled, true)) {
     came.clear();
@@ -371,19 +397,20 @@ void Workers::Impl::tick() {
   find_room();
 }
 
-void Workers::Impl::end_ignored_orders(Instant now) {
+void Workers::Impl::end_ignored_orders() {
   std::vector<std::int64_t> ignored;
   for (const auto& [id, run] : runs) {
-    if (!run.open || !run.sent || run.begun || now - *run.sent < options.away) continue;
+    if (!run.open || !run.sent || run.begun) continue;
     const WorkerEntry& worker = workers.at(run.worker);
-    if (worker.orders && now - worker.heard < options.silent) ignored.push_back(id);
+    if (worker.orders && worker.heard - std::max(*run.sent, worker.in_contact) >= options.away) ignored.push_back(id);
   }
   for (const std::int64_t run : ignored) {
     const std::string name = runs.at(run).worker;
+    const std::string what = runs.at(run).has_ended ? "reported the end of the run, which it has named as ended," : "begun the run";
     ++stats.lost;
     send_stop(name, run, "the run was not begun in time");
     finish(run, {{StatusCode::Unavailable,
-                  "the worker '" + name + "' reports, and has not begun the run for " + std::to_string(options.away / 1s) + " s"},
+                  "the worker '" + name + "' reports, and has not " + what + " for " + std::to_string(options.away / 1s) + " s"},
                  {}});
   }
 }

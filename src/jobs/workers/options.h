@@ -17,8 +17,11 @@ struct WorkersOptions {
   /// A worker that has not reported for this time gets no further run.
   Duration silent{30s};
   /// The attempts of a worker that is not connected for this time fail. A connected worker that does not report for it is disconnected, and
-  /// an attempt that a reporting worker has not begun for it fails.
+  /// an attempt fails that a worker has not begun although it has reported for this time.
   Duration away{60s};
+  /// A worker that has not reported for this time is replaced by a newcomer with its name and its identity: after an outage of the network
+  /// its connection may be half-open. `rondo worker` reports at least each 10 s.
+  Duration stale{15s};
   /// A run that has not ended this long after it was ordered to stop is named by health(). Its command may have a longer grace.
   Duration stopping{60s};
   /// After the start of this program, a run that an earlier process gave to a worker waits for this time until that worker has connected:

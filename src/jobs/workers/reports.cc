@@ -84,7 +84,8 @@ void Workers::Impl::report(const Arguments& arguments, Reply reply) {
       std::ranges::find_if(workers, [&](const auto& entry) { return entry.second.orders && entry.second.session == session; });
   if (found == workers.end()) return reply.fail({StatusCode::FailedPrecondition, "no worker with this session is connected"});
   const std::string name = found->first;
-  found->second.heard = runtime.scheduler().now();
+  const Instant now = runtime.scheduler().now();
+  if (now - std::exchange(found->second.heard, now) >= options.silent) found->second.in_contact = now;
   if (arguments.has("offers")) {
     if (const Status changed = change_offers(found->second, arguments); !changed.ok()) return reply.fail(changed);
   }

@@ -14,6 +14,7 @@
 #include "jobs/remote_runs.h"
 #include "jobs/routing.h"
 #include "jobs/workers/options.h"
+#include "rondo/admin/caller.h"
 #include "rondo/admin/command.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/jobs/workers.h"
@@ -93,6 +94,8 @@ struct WorkerEntry {
   Instant full_until = {};              // kPauseOfWorker.
   std::optional<HeldReport> held = {};  // One, as a worker sends its next report after the answer.
   Instant heard;                        // The last report, or the connection.
+  Instant in_contact = {};              // The connection, or the first report after a time of WorkersOptions::silent without one.
+  Caller caller = {};                   // It has connected the worker.
   Instant left = {};                    // Since when it is away.
   bool ignores_checks = false;          // It did not answer the last check in time: it gets no further one until it does.
   bool is_silent = false;               // Its runs say so: it is away, or has not reported for WorkersOptions::silent.
@@ -138,6 +141,10 @@ struct Workers::Impl {
   void connect(const Arguments& arguments, Reply reply);
   void gone(const std::string& name, const std::string& session);
   void disconnect(const std::string& name, WorkerEntry& worker);
+  /// Ok if no worker with the name is connected, or one whose connection may be half-open and that is the caller's: see replace().
+  Status may_connect(const std::string& name, const Caller& caller) const;
+  /// Ends the orders of a connected worker, because it has connected again.
+  void replace(const std::string& name);
   /// The runs that the worker names, in worker-orders or in a later report. InvalidArgument or ResourceExhausted for too many.
   Status take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments);
   /// True if the run is the worker's.
@@ -148,8 +155,9 @@ struct Workers::Impl {
   void settle_unclaimed(const std::string& name, WorkerEntry& worker, const std::set<std::int64_t>& claimed);
   void tick();
   void give_up(const std::string& name);
-  /// Ends the runs that a worker has not begun for WorkersOptions::away, although it reports.
-  void end_ignored_orders(Instant now);
+  /// Ends the runs that a worker has not begun although it has reported for WorkersOptions::away. Times without contact do not count: in
+  /// them the run may have begun, and ended.
+  void end_ignored_orders();
   /// Has the runs of the worker say since when it is away or silent, and what follows; or that it is back.
   void show_silence(const std::string& name, WorkerEntry& worker);
   std::string silence_of(const std::string& name, const WorkerEntry& worker, const AsyncRun& run) const;
