@@ -21,6 +21,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 /// Stores its rows as text; refuses the table "closed" and keys that begin with "bad".
@@ -681,6 +682,19 @@ TEST(BulkEncoder, ARowThatFitsNoFrameIsRefusedAndTheFrameStaysGood) {
   EXPECT_EQ(encoder.add(BulkOp::Set, large, {}, 100).code(), StatusCode::ResourceExhausted);
   EXPECT_EQ(encoder.rows(), 1U);
   EXPECT_EQ(encoder.start(std::string(70000, 't')).code(), StatusCode::InvalidArgument);
+}
+
+TEST_F(Session, AReportOfAWriteHasTheSizeOfParametersAndTheNamesOfDefinitions) {
+  std::vector<std::string> reported;
+  options.on_write = [&reported](const AdminWrite& write) { reported.emplace_back(write.what); };
+  renew();
+  add("trigger", {{.name = "name"}, {.name = "parameters", .required = false}, {.name = "definition", .required = false}},
+      [](const Arguments&, Reply reply) { reply.finish(); });
+  request(R"({"id":1,"command":"trigger","name":"a","parameters":"a secret"})");
+  request(R"({"id":2,"command":"trigger","name":"b","definition":"{\"name\":\"c\",\"parameters\":\"a secret\"}"})");
+  ASSERT_THAT(reported, SizeIs(2));
+  EXPECT_EQ(reported[0], "a (8 bytes)");
+  EXPECT_THAT(reported[1], AllOf(HasSubstr("b c ("), Not(HasSubstr("secret"))));
 }
 
 }  // namespace
