@@ -155,7 +155,7 @@ class SystemRondod : public ::testing::Test {
   /// Polls until 'done' is true for the daemon's answer; returns false after a timeout.
   bool becomes(const std::function<bool()>& done) {
     const SystemClock clock;
-    for (const Instant end = clock.now() + 20s; clock.now() < end;) {
+    for (const Instant end = clock.now() + 120s; clock.now() < end;) {
       if (done()) return true;
       static_cast<void>(::poll(nullptr, 0, 10));  // The other process works meanwhile and cannot notify this one.
     }
