@@ -38,7 +38,7 @@ class HttpFront final : public Front {
  private:
   HttpFront(const Config& config, Runtime& runtime, Log& log) : config_(config), runtime_(runtime), log_(log) {}
   http::HttpThreadOptions options() const;
-  /// The API knows the tokens as they are now, and callers with another one are gone.
+  /// Gives the API the tokens as they are now, and closes the connections of callers whose token is gone.
   void publish_tokens();
   std::size_t body_limit(const http::Request& head) const;
   void handle(http::Request request, http::Answer answer, http::HttpGate& gate) const;
