@@ -121,6 +121,11 @@ Result<TlsContext> open_tls(const std::string& certificate_file, const std::stri
   return context;
 }
 
+Status check_tls(const std::string& certificate_file, const std::string& key_file) {
+  const Result<TlsContext> opened = open_tls(certificate_file, key_file);
+  return opened ? Status{} : opened.error();
+}
+
 TlsStream accept_tls(SSL_CTX& context, int fd) noexcept {
   static const BIO_METHOD* const method = make_method();
   BIO* const bio = method == nullptr ? nullptr : BIO_new(method);

@@ -25,6 +25,9 @@ using TlsStream = std::unique_ptr<SSL, TlsFree<SSL_free>>;
 /// PermissionDenied if all users may use 'key_file', InvalidArgument for what OpenSSL does not take, else the error of the system call.
 Result<TlsContext> open_tls(const std::string& certificate_file, const std::string& key_file);
 
+/// Ok, or the error of open_tls() at present. For programs that do not link OpenSSL themselves.
+Status check_tls(const std::string& certificate_file, const std::string& key_file);
+
 /// The server's end of TLS on 'fd', which it does not own. It never blocks and causes no SIGPIPE. Null without memory.
 TlsStream accept_tls(SSL_CTX& context, int fd) noexcept;
 

@@ -36,7 +36,7 @@ Result<std::unique_ptr<HttpFront>> HttpFront::open(const Config& config, Runtime
 
 Status check_http_front(const Config& config) {
   if (!config.http.certificate.empty()) {
-    if (const auto opened = http::open_tls(config.http.certificate, config.http.key); !opened) return opened.error();
+    if (Status refused = http::check_tls(config.http.certificate, config.http.key); !refused.ok()) return refused;
   }
   if (config.http.api) {
     if (const auto tokens = api::Tokens::open(config.http.tokens); !tokens) return tokens.error();
