@@ -58,7 +58,8 @@ void HttpFront::publish_tokens() {
   for (const auto& [name, token] : tokens_->all()) now[name] = token.digest + std::string{to_string(token.caller.role)};
   for (const auto& [name, digest] : std::exchange(published_, now)) {
     const auto still = now.find(name);
-    if (still == now.end() || still->second != digest) commands_->server->cut_token(name);
+    const bool is_gone = still == now.end() || still->second != digest;
+    if (is_gone && commands_->server != nullptr) commands_->server->cut_token(name);  // Null when the service has closed its socket.
   }
 }
 
