@@ -2,7 +2,7 @@
 """What runs of jobs beside the routes cost the main job.
 
 Runs `rondo-demo --exit` with and without them, in turn, so that what else the machine does meets both. Prints the routes a second and the
-CPU time of rondod of each run, and the medians of the ratios of the pairs.  bench/beside_jobs.py [--pairs N] [--runs RATE] [--apps FOLDER]
+CPU time of rondod of each run, and the medians of the ratios of the pairs.  bench/beside_jobs.py [--pairs N] [--runs RATE] [--executors N] [--apps FOLDER]
 """
 
 import argparse
@@ -23,7 +23,8 @@ def cpu_seconds(pid):
 
 def run(arguments, runs):
     with tempfile.NamedTemporaryFile() as figures:
-        demo = subprocess.Popen([f"{arguments.apps}/rondo-demo/rondo-demo", "--exit", "--no-baseline", "--json", figures.name, "--job-runs", str(runs)],
+        demo = subprocess.Popen([f"{arguments.apps}/rondo-demo/rondo-demo", "--exit", "--no-baseline", "--json", figures.name, "--job-runs", str(runs),
+                             *(["--executors", str(arguments.executors)] if runs and arguments.executors else [])],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         daemon, cpu, jobs = None, 0, ""
         for line in demo.stdout:
@@ -42,6 +43,7 @@ def main():
     parser.add_argument("--apps", default="build/bench/apps")
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--executors", type=int, default=0, help="carry the runs out at so many executors over HTTP")
     arguments = parser.parse_args()
     rates, costs = [], []
     for pair in range(arguments.pairs):

@@ -87,6 +87,8 @@ int main(int argc, char** argv) {
   app.add_option("--job-runs", options.job_runs, "Runs of jobs a second beside the sample jobs, in steps of ten")
       ->capture_default_str()
       ->check(CLI::Range(0, 10'000));
+  app.add_option("--executors", options.executors, "Carry those runs out at so many executors of xxl-job instead of in rondod")
+      ->check(CLI::Range(1, 100));
   app.add_option("--reserve", options.reserve_mib,
                  "MiB of memory that rondod touches at start, so that no turn waits for a page; by default what its table will need")
       ->check(CLI::Range(0, 1024 * 1024));

@@ -28,18 +28,18 @@ ExecutorOrders fate_of(const std::vector<std::int64_t>& orders, const std::map<s
 
 }  // namespace
 
-Result<std::unique_ptr<ExecutorsLoad>> ExecutorsLoad::start(std::size_t count, std::uint16_t port, const std::string& token,
-                                                            const std::string& directory) {
+Result<std::unique_ptr<ExecutorsLoad>> ExecutorsLoad::start(std::size_t count, const DaemonProcess& daemon, AdminClient& rondod) {
   std::unique_ptr<ExecutorsLoad> load{new ExecutorsLoad};
   for (std::size_t i = 0; i < count; ++i) {
-    auto executor = ExecutorProcess::start({.scheduler = "http://127.0.0.1:" + std::to_string(port),
+    auto executor = ExecutorProcess::start({.scheduler = "http://127.0.0.1:" + std::to_string(daemon.http_port()),
                                             .group = "demo",
-                                            .token = token,
-                                            .log_path = directory + "/executor-" + std::to_string(i),
+                                            .token = daemon.executor_token(),
+                                            .log_path = daemon.directory() + "/executor-" + std::to_string(i),
                                             .work = kWork});
     if (!executor) return failure(executor.error());
     load->executors_.push_back(*std::move(executor));
   }
+  if (Status waited = load->wait_for_registration(rondod); !waited.ok()) return failure(std::move(waited));
   return load;
 }
 

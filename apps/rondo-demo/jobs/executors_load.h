@@ -12,6 +12,7 @@
 
 #include "rondo-demo/jobs/executor_process.h"
 #include "rondo-demo/jobs/jobs_report.h"
+#include "rondo-demo/testbed/daemon_process.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/result.h"
 
@@ -23,12 +24,10 @@ class ExecutorsLoad {
   /// The handler of the jobs.
   static constexpr const char* kHandler = "executor/demo/work";
 
-  /// Starts 'count' executors of the group "demo", which register at this port of 127.0.0.1. They write their logs into 'directory'.
-  static Result<std::unique_ptr<ExecutorsLoad>> start(std::size_t count, std::uint16_t port, const std::string& token,
-                                                      const std::string& directory);
+  /// Starts 'count' executors of the group "demo" of 'daemon', and waits until it may give runs to all of them. They write their logs into
+  /// its directory.
+  static Result<std::unique_ptr<ExecutorsLoad>> start(std::size_t count, const DaemonProcess& daemon, AdminClient& rondod);
 
-  /// Waits until rondod may give runs to all of them.
-  Status wait_for_registration(AdminClient& rondod) const;
   Status drain_one(AdminClient& rondod);
   /// Also counts the orders that it got while it was drained.
   Status resume_one(AdminClient& rondod);
@@ -43,6 +42,7 @@ class ExecutorsLoad {
 
  private:
   ExecutorsLoad() = default;
+  Status wait_for_registration(AdminClient& rondod) const;
   const ExecutorProcess& drained() const { return *executors_[2]; }
 
   std::vector<std::unique_ptr<ExecutorProcess>> executors_;

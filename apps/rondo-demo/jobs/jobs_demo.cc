@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -54,16 +53,7 @@ class JobsDemo {
 
  private:
   Status start() {
-    DaemonOptions options{.program = options_.rondod, .only_jobs = true};
-    if (options_.executors > 0) {
-      const auto port = free_port();
-      if (!port) return port.error();
-      std::random_device random;
-      for (int i = 0; i < 4; ++i) token_ += std::to_string(random());
-      options.http_port = http_port_ = *port;
-      options.executor_token = token_;
-    }
-    auto daemon = DaemonProcess::start(options);
+    auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true, .executors = options_.executors > 0});
     if (!daemon) return daemon.error();
     daemon_ = std::move(*daemon);
     return {};
@@ -71,10 +61,10 @@ class JobsDemo {
 
   Status start_executors() {
     if (options_.executors == 0) return {};
-    auto load = ExecutorsLoad::start(options_.executors, http_port_, token_, daemon_->directory());
+    auto load = ExecutorsLoad::start(options_.executors, *daemon_, *client_);
     if (!load) return load.error();
     executors_ = std::move(*load);
-    return executors_->wait_for_registration(*client_);
+    return {};
   }
 
   Status connect() {
@@ -195,8 +185,6 @@ class JobsDemo {
   SystemClock clock_;
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
-  std::uint16_t http_port_ = 0;
-  std::string token_;
   std::unique_ptr<ExecutorsLoad> executors_;  // Null without.
   std::vector<DueJob> jobs_;                  // Jobs of the burst come first.
   WallTime burst_at_;

@@ -6,7 +6,7 @@
 
 namespace rondo::demo {
 
-Status add_sample_jobs(AdminClient& client, unsigned load) {
+Status add_sample_jobs(AdminClient& client, unsigned load, const std::string& handler) {
   namespace json = boost::json;
   std::vector<json::object> samples{
       {{"name", "sample/each-minute"},
@@ -18,7 +18,7 @@ Status add_sample_jobs(AdminClient& client, unsigned load) {
   };
   constexpr unsigned kRunsASecond = 10;
   for (unsigned i = 0; i < load / kRunsASecond; ++i) {
-    samples.push_back({{"name", "load/" + std::to_string(i)}, {"handler", "none"}, {"schedule", "every 100ms"}});
+    samples.push_back({{"name", "load/" + std::to_string(i)}, {"handler", handler}, {"schedule", "every 100ms"}});
   }
   for (const json::object& sample : samples) {
     const auto added = client.call("job-put", {{"definition", json::serialize(sample)}, {"start", true}});

@@ -107,22 +107,35 @@ Status RoutesDemo::prepare_box() {
                                       .reserve_mib = options_.reserve_mib.value_or((routes_.size() * kBytesPerRoute) >> 20),
                                       .store_url = redis_ != nullptr ? redis_->url() : "",
                                       .journal = options_.journal_path,
-                                      .jobs = kHasJobs});
+                                      .jobs = kHasJobs,
+                                      .executors = options_.executors > 0});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
-  if (Status added = kHasJobs ? add_sample_jobs(*client_, options_.job_runs) : Status{}; !added.ok()) return added;
-  // The producer represents another machine, so it must not take the processor from the daemon.
+  // The producer and executors represent other machines, so they must not take the processor from the daemon.
   if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
+  if (Status started = kHasJobs ? start_jobs() : Status{}; !started.ok()) return started;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
   if (options_.simulated) return {};
   auto plane = make_linux_dataplane({});
   if (!plane) return plane.error();
   plane_ = std::move(*plane);
   return {};
+}
+
+Status RoutesDemo::start_jobs() {
+  if (options_.executors == 0) return add_sample_jobs(*client_, options_.job_runs, "none");
+#ifdef RONDO_WITH_HTTP
+  auto load = ExecutorsLoad::start(options_.executors, *daemon_, *client_);
+  if (!load) return load.error();
+  executors_ = std::move(*load);
+  return add_sample_jobs(*client_, options_.job_runs, ExecutorsLoad::kHandler);
+#else
+  return {StatusCode::Unimplemented, "built without HTTP (missing: libcurl4-openssl-dev)"};
+#endif
 }
 
 Status RoutesDemo::set_carrier(bool up) {

@@ -14,6 +14,7 @@
 
 #include "feed/feed.h"
 #include "feed/route.h"
+#include "rondo-demo/jobs/executors_load.h"
 #include "rondo-demo/measurement/link_event_log.h"
 #include "rondo-demo/measurement/verify.h"
 #include "rondo-demo/output/report.h"
@@ -41,6 +42,7 @@ struct RoutesOptions {
   unsigned flap_port = feed::kPorts;  // The spare port.
   std::uint64_t flap_routes = 0;      // Withdrawn and announced again at the end; 0: none.
   unsigned job_runs = 0;              // A second, beside the sample jobs.
+  std::size_t executors = 0;          // Where those are carried out; 0: in rondod.
   std::optional<std::size_t> reserve_mib;
   std::string json_path;
   std::string journal_path;
@@ -57,6 +59,7 @@ class RoutesDemo {
  private:
   Status prepare_routes();
   Status prepare_box();
+  Status start_jobs();
   Status start_flapping();
   std::string flapping_port() const { return plan_->port_name(options_.flap_port); }
   Status set_carrier(bool up);
@@ -94,6 +97,7 @@ class RoutesDemo {
   std::unique_ptr<RedisProcess> redis_;  // Only with --store redis; destroyed after the daemon.
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
+  std::unique_ptr<ExecutorsLoad> executors_;  // Null without.
   std::unique_ptr<AdminClient> flap_client_;  // Only with the simulated data plane.
   std::unique_ptr<Testbed> testbed_;          // Only with the real kernel.
   std::unique_ptr<DataPlane> plane_;          // Only with the real kernel: reads it.

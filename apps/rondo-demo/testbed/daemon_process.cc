@@ -10,8 +10,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <span>
 #include <thread>
+
+#include "rondo-demo/jobs/executor_process.h"
 
 namespace rondo::demo {
 
@@ -41,15 +44,12 @@ Status write_file(const std::string& path, const std::string& text) {
   return file ? Status{} : status_from_errno(errno, "writing " + path);
 }
 
-std::string configuration(const std::string& socket, const DaemonOptions& options) {
-  const std::string jobs = "[jobs]\nenabled = true\nfile = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
-  if (options.only_jobs) {
-    std::string text = "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
-    if (options.http_port != 0)
-      text += "[http]\nenabled = true\nport = " + std::to_string(options.http_port) +
-              "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";
-    return text;
-  }
+std::string configuration(const std::string& socket, const DaemonOptions& options, std::uint16_t http_port) {
+  std::string jobs = "[jobs]\nenabled = true\nfile = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
+  if (http_port != 0)
+    jobs += "[http]\nenabled = true\nport = " + std::to_string(http_port) +
+            "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";
+  if (options.only_jobs) return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
   if (!options.frr_namespace.empty()) {
     return "[scheduler]\nreserve_mib = " + std::to_string(options.reserve_mib) + "\n[admin]\nsocket = \"" + socket +
            "\"\n[log]\nlevel = \"warn\"\n[store]\nurl = \"file://" + socket.substr(0, socket.rfind('/')) +
@@ -84,11 +84,17 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
   daemon->directory_ = pattern;
   daemon->socket_ = pattern + "/rondod.sock";
   const std::string path = pattern + "/rondod.toml";
-  if (Status written = write_file(path, configuration(daemon->socket_, options)); !written.ok()) return failure(std::move(written));
-  if (!options.executor_token.empty()) {
-    if (Status written = write_file(token_file(daemon->socket_), options.executor_token + "\n"); !written.ok())
+  if (options.executors) {
+    const Result<std::uint16_t> port = free_port();
+    if (!port) return failure(port.error());
+    daemon->http_port_ = *port;
+    std::random_device random;
+    for (int i = 0; i < 4; ++i) daemon->executor_token_ += std::to_string(random());
+    if (Status written = write_file(token_file(daemon->socket_), daemon->executor_token_ + "\n"); !written.ok())
       return failure(std::move(written));
   }
+  if (Status written = write_file(path, configuration(daemon->socket_, options, daemon->http_port_)); !written.ok())
+    return failure(std::move(written));
   if (Status launched = daemon->launch(); !launched.ok()) return failure(std::move(launched));
   return daemon;
 }

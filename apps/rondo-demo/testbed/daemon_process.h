@@ -31,9 +31,7 @@ struct DaemonOptions {
   std::string journal = {};    // The absolute path of the journal; empty: none.
   bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory.
   bool only_jobs = false;      // The same, without a data plane. It logs warnings only.
-  /// With only_jobs: the port of 127.0.0.1 where the executors of the group "demo" report. 0: none.
-  std::uint16_t http_port = 0;
-  std::string executor_token = {};  // The access token of that group.
+  bool executors = false;      // With jobs or only_jobs: it has the group "demo" of executors, which report at a port of 127.0.0.1.
   /// If given, rondod runs in the network namespace of this file, takes zebra's routes over FPM into table 100 of the kernel, and keeps its
   /// tables in a file of its directory. It logs warnings only.
   std::string frr_namespace = {};
@@ -56,6 +54,9 @@ class DaemonProcess {
   /// Kills it with SIGKILL, and starts it again with the same configuration. Errors as start().
   Status kill_and_restart();
   const std::string& directory() const noexcept { return directory_; }
+  /// Where executors of the group "demo" report, and their access token. 0 and empty without DaemonOptions::executors.
+  std::uint16_t http_port() const noexcept { return http_port_; }
+  const std::string& executor_token() const noexcept { return executor_token_; }
   bool running();
   pid_t pid() const noexcept { return pid_; }
 
@@ -66,6 +67,8 @@ class DaemonProcess {
   std::string frr_namespace_;
   std::string directory_;
   std::string socket_;
+  std::uint16_t http_port_ = 0;
+  std::string executor_token_;
   pid_t pid_ = -1;
   int exit_code_ = 0;
 };
