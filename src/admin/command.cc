@@ -228,6 +228,10 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply, const B
     reply.fail(may_not_call("command '" + (*command)->spec.name + "'", reply.caller()));
     return;
   }
+  if (!reply.caller().group.empty() && !(*command)->spec.keeps_to_group) {
+    reply.fail(not_of_group("command '" + (*command)->spec.name + "'", reply.caller()));
+    return;
+  }
   if (const Status checked = check((*command)->spec, request); !checked.ok()) {
     reply.fail(checked);
     return;
@@ -248,7 +252,7 @@ std::vector<const CommandSpec*> CommandRegistry::commands() const {
 
 void CommandRegistry::add_builtins(const std::string& program_name, const std::string& program_version) {
   const Status listed =
-      add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}, .effect = CommandEffect::Reads},
+      add({.name = "commands", .help = "List the commands of this daemon", .effect = CommandEffect::Reads, .keeps_to_group = true},
           [this](const Arguments&, Reply reply) {
             reply.expect_rows();
             for (const CommandSpec* const spec : commands()) {
@@ -263,7 +267,7 @@ void CommandRegistry::add_builtins(const std::string& program_name, const std::s
             reply.finish();
           });
   const Status versioned =
-      add({.name = "version", .help = "Name and version of this daemon", .arguments = {}, .effect = CommandEffect::Reads},
+      add({.name = "version", .help = "Name and version of this daemon", .effect = CommandEffect::Reads, .keeps_to_group = true},
           [program_name, program_version](const Arguments&, Reply reply) {
             reply.finish(json::object{{"name", program_name}, {"version", program_version}});
           });

@@ -91,4 +91,9 @@ Status may_not_call(std::string_view what, const Caller& caller) {
   return {StatusCode::PermissionDenied, why + " is not for " + name_of(caller) + " with the role " + std::string{to_string(caller.role)}};
 }
 
+Status not_of_group(std::string_view what, const Caller& caller) {
+  return {StatusCode::PermissionDenied,
+          std::string{what} + " is not for " + name_of(caller) + ", which has the group '" + caller.group + "' alone"};
+}
+
 }  // namespace rondo

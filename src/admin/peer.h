@@ -32,4 +32,7 @@ std::string name_of(const Caller& caller);
 /// Returns PermissionDenied: "'what' writes, and user 1000 may only read", or "'what' is not for token 'ci' with the role worker".
 Status may_not_call(std::string_view what, const Caller& caller);
 
+/// Returns PermissionDenied: "'what' is not for token 'ci', which has the group 'billing' alone".
+Status not_of_group(std::string_view what, const Caller& caller);
+
 }  // namespace rondo

@@ -268,6 +268,8 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
     begun = Status{StatusCode::Unimplemented, "this daemon takes no bulk writes"};
   } else if (!may_call(caller_.role, CommandEffect::Writes)) {
     begun = may_not_call("a bulk write", caller_);
+  } else if (!caller_.group.empty()) {
+    begun = not_of_group("a bulk write", caller_);
   } else {
     begun = contained(kSink, [&] { return sink_->begin(reader->table()); });
   }

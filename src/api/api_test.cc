@@ -43,7 +43,7 @@ class Api : public AdminSocket {
         return at < 100;
       });
     }));
-    ADD_FAILURE_IF_NOT(add_token_commands(commands, tokens_, [this] {
+    ADD_FAILURE_IF_NOT(add_token_commands(commands, tokens_, groups_, [this] {
       api_->set_tokens(tokens_.table());
       if (!tokens_.all().contains("a")) server->cut_token("a");
     }));
@@ -98,6 +98,7 @@ class Api : public AdminSocket {
   static std::string body_of(const std::string& heard) { return heard.substr(std::min(heard.find("\r\n\r\n"), heard.size() - 4) + 4); }
   Remote remote(const std::string& token) const { return {.url = "http://" + http_->endpoint(), .token = token, .ca_file = {}}; }
 
+  const std::set<std::string> groups_{"billing"};
   Tokens tokens_;
   std::unique_ptr<api::Api> api_;
   std::unique_ptr<http::HttpThread> http_;

@@ -29,7 +29,8 @@ constexpr std::size_t kDigits = std::size_t{2} * SHA256_DIGEST_LENGTH;
 constexpr std::size_t kNameBytes = 64;
 constexpr std::size_t kFileBytes = std::size_t{64} * 1024;
 constexpr std::string_view kPrefix = "rondo_";  // Lets a search for leaked secrets find it.
-constexpr std::string_view kHead = "# Tokens of rondod: name, role, SHA-256 of the token. Written by rondod: use `rondo token-add`.\n";
+constexpr std::string_view kHead =
+    "# Tokens of rondod: name, role, SHA-256 of the token, group. Written by rondod: use `rondo token-add`.\n";
 
 std::string hexadecimal(std::string_view bytes) {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -52,6 +53,14 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
   });
+}
+
+/// Taking runs and making tokens belong to no group.
+Status check_group(const std::string& group, Role role) {
+  if (group.empty()) return {};
+  if (!is_name(group)) return {StatusCode::InvalidArgument, "the group must have 1 to 64 letters, digits and characters of ._-"};
+  if (role == Role::Viewer || role == Role::Operator) return {};
+  return {StatusCode::InvalidArgument, "a token with a group has the role viewer or operator"};
 }
 
 bool is_digest(std::string_view text) {
@@ -113,29 +122,33 @@ Status Tokens::read_again() {
     std::string name;
     std::string role;
     std::string digest;
+    std::string group;
     std::string more;
-    words >> name >> role >> digest >> more;
-    if (!is_name(name) || !role_named(role) || !is_digest(digest) || !more.empty() || read.contains(name)) {
-      return {StatusCode::InvalidArgument,
-              path_ + ":" + std::to_string(number) + ": a line must have a new name, a role and the SHA-256 of a token"};
-    }
-    read[name] = {std::move(digest), caller_with(name, *role_named(role))};
+    words >> name >> role >> digest >> group >> more;
+    const std::string where = path_ + ":" + std::to_string(number);
+    if (!is_name(name) || !role_named(role) || !is_digest(digest) || !more.empty() || read.contains(name))
+      return {StatusCode::InvalidArgument, where + ": a line must have a new name, a role, the SHA-256 of a token, and may have a group"};
+    if (Status wrong = check_group(group, *role_named(role)); !wrong.ok()) return wrong.with_context(where);
+    read[name] = {std::move(digest), caller_with(name, *role_named(role), group)};
   }
   tokens_ = std::move(read);
   return {};
 }
 
-Caller Tokens::caller_with(const std::string& name, Role role) {
+Caller Tokens::caller_with(const std::string& name, Role role, const std::string& group) {
   const std::uint32_t next = kTokenUsers + static_cast<std::uint32_t>(users_.size()) + 1;
   const std::uint32_t user = users_.try_emplace(name, next).first->second;
-  return {.user = user, .process = 0, .role = role, .is_privileged = false, .token = name};
+  return {.user = user, .process = 0, .role = role, .is_privileged = false, .token = name, .group = group};
 }
 
 /// A kill at any time leaves the old file or the new one.
 Status Tokens::write() const {
   const std::string draft = path_ + ".new";
   std::string text{kHead};
-  for (const auto& [name, token] : tokens_) text += name + " " + std::string{to_string(token.caller.role)} + " " + token.digest + "\n";
+  for (const auto& [name, token] : tokens_) {
+    text += name + " " + std::string{to_string(token.caller.role)} + " " + token.digest;
+    text += (token.caller.group.empty() ? "" : " " + token.caller.group) + "\n";
+  }
   const std::string what = "cannot write '" + draft + "'";
   const Result<UniqueFd> fd = open_private(draft, O_WRONLY | O_CREAT | O_TRUNC, what);
   if (!fd) return fd.error();
@@ -149,9 +162,10 @@ Status Tokens::write() const {
   return status_from_errno(opened && ::fsync(opened.get()) == 0 ? 0 : errno, "cannot write '" + path_ + "'");
 }
 
-Result<std::string> Tokens::add(const std::string& name, Role role) {
+Result<std::string> Tokens::add(const std::string& name, Role role, const std::string& group) {
   if (Status read = read_again(); !read.ok()) return failure(std::move(read));
   if (!is_name(name)) return failure(StatusCode::InvalidArgument, "the name must have 1 to 64 letters, digits and characters of ._-");
+  if (Status wrong = check_group(group, role); !wrong.ok()) return failure(std::move(wrong));
   if (tokens_.contains(name)) return failure(StatusCode::AlreadyExists, "there is a token '" + name + "'");
   if (tokens_.size() >= limits::kApiTokens)
     return failure(StatusCode::ResourceExhausted, "there are " + std::to_string(limits::kApiTokens) + " tokens, and no more are possible");
@@ -159,7 +173,7 @@ Result<std::string> Tokens::add(const std::string& name, Role role) {
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     return failure(status_from_errno(errno, "the system gave no random bytes"));
   std::string secret = std::string{kPrefix} + hexadecimal({bytes.data(), bytes.size()});
-  tokens_[name] = {digest_of(secret), caller_with(name, role)};
+  tokens_[name] = {digest_of(secret), caller_with(name, role, group)};
   if (Status written = write(); !written.ok()) {
     tokens_.erase(name);
     return failure(std::move(written));
@@ -184,7 +198,8 @@ std::shared_ptr<const TokenTable> Tokens::table() const {
   return table;
 }
 
-Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::function<void()>& changed) {
+Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::set<std::string>& groups,
+                          const std::function<void()>& changed) {
   Status added =
       registry.add({.name = "tokens", .help = "List the tokens of the API", .effect = CommandEffect::Administers, .is_reported = false},
                    [&tokens, changed](const Arguments&, const Reply& reply) {
@@ -193,25 +208,33 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::
                      if (!read.ok()) return answer.fail(read);
                      changed();
                      answer.expect_rows();
-                     for (const auto& [name, token] : tokens.all())
-                       answer.row(json::object{{"name", name}, {"role", to_string(token.caller.role)}});
+                     for (const auto& [name, token] : tokens.all()) {
+                       json::object row{{"name", name}, {"role", to_string(token.caller.role)}};
+                       if (!token.caller.group.empty()) row["group"] = token.caller.group;
+                       answer.row(row);
+                     }
                      answer.finish();
                    });
   if (!added.ok()) return added;
-  added = registry.add({.name = "token-add",
-                        .help = "Make a token of the API, and show it once",
-                        .arguments = {{"name", ArgumentKind::Text, true, "Name, for logs and to remove it"},
-                                      {"role", ArgumentKind::Text, true, "viewer, worker, operator or admin"}},
-                        .effect = CommandEffect::Administers},
-                       [&tokens, changed](const Arguments& arguments, const Reply& reply) {
-                         Reply answer = reply;
-                         const std::optional<Role> role = role_named(arguments.text("role"));
-                         if (!role) return answer.fail({StatusCode::InvalidArgument, "the role must be viewer, worker, operator or admin"});
-                         const Result<std::string> secret = tokens.add(arguments.text("name"), *role);
-                         if (!secret) return answer.fail(secret.error());
-                         changed();
-                         answer.finish(json::object{{"token", *secret}});
-                       });
+  added =
+      registry.add({.name = "token-add",
+                    .help = "Make a token of the API, and show it once",
+                    .arguments = {{"name", ArgumentKind::Text, true, "Name, for logs and to remove it"},
+                                  {"role", ArgumentKind::Text, true, "viewer, worker, operator or admin"},
+                                  {"group", ArgumentKind::Text, false, "The only group of executors whose jobs it may see and command"}},
+                    .effect = CommandEffect::Administers},
+                   [&tokens, &groups, changed](const Arguments& arguments, const Reply& reply) {
+                     Reply answer = reply;
+                     const std::optional<Role> role = role_named(arguments.text("role"));
+                     if (!role) return answer.fail({StatusCode::InvalidArgument, "the role must be viewer, worker, operator or admin"});
+                     const std::string group = arguments.text("group");
+                     if (!group.empty() && !groups.contains(group))
+                       return answer.fail({StatusCode::NotFound, "the configuration has no group of executors '" + group + "'"});
+                     const Result<std::string> secret = tokens.add(arguments.text("name"), *role, group);
+                     if (!secret) return answer.fail(secret.error());
+                     changed();
+                     answer.finish(json::object{{"token", *secret}});
+                   });
   if (!added.ok()) return added;
   return registry.add({.name = "token-remove",
                        .help = "Remove a token of the API, and close its connections",

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -38,9 +39,9 @@ class Tokens {
   /// Reads the file again: people and other programs may change it, too. After an error the tokens stay.
   Status read_again();
   /// Makes a token and returns its secret. This and remove() read the file before. It is in the file when this returns. InvalidArgument for
-  /// a name that is none (1 to 64 letters, digits and ._-), AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing;
-  /// then there is no token.
-  Result<std::string> add(const std::string& name, Role role);
+  /// a name or group that is none (1 to 64 letters, digits and ._-), a role with a group that is neither viewer nor operator,
+  /// AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing; then there is no token.
+  Result<std::string> add(const std::string& name, Role role, const std::string& group = {});
   /// NotFound, or the error of writing; then the token stays.
   Status remove(const std::string& name);
 
@@ -53,7 +54,7 @@ class Tokens {
 
  private:
   explicit Tokens(std::string path) : path_(std::move(path)) {}
-  Caller caller_with(const std::string& name, Role role);
+  Caller caller_with(const std::string& name, Role role, const std::string& group);
   Status write() const;
 
   std::string path_;
@@ -64,7 +65,9 @@ class Tokens {
 /// The role of this name (to_string in admin/peer.h); empty if there is none.
 std::optional<Role> role_named(std::string_view name) noexcept;
 
-/// `tokens`, `token-add` and `token-remove`. 'changed' is called when tokens may have changed. All must outlive the registry's last call.
-Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::function<void()>& changed);
+/// `tokens`, `token-add` and `token-remove`. 'groups' are those of executors, which a token may be limited to. 'changed' is called when
+/// tokens may have changed. All must outlive the registry's last call.
+Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::set<std::string>& groups,
+                          const std::function<void()>& changed);
 
 }  // namespace rondo::api

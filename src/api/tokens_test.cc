@@ -90,6 +90,18 @@ TEST_F(ApiTokens, ANameThatIsNoneOrTakenIsRefused) {
   EXPECT_EQ(tokens.add("a", Role::Admin).error().code(), StatusCode::AlreadyExists);
 }
 
+TEST_F(ApiTokens, AGroupIsKeptAndIsForViewersAndOperators) {
+  Tokens tokens = open();
+  const std::string secret = tokens.add("team", Role::Operator, "billing").value();
+  EXPECT_EQ(tokens.table()->find(secret)->group, "billing");
+  EXPECT_EQ(open().table()->find(secret)->group, "billing");
+  for (const auto& [role, group] : {std::pair{Role::Worker, "billing"}, std::pair{Role::Admin, "billing"}, std::pair{Role::Viewer, "a b"}})
+    EXPECT_EQ(tokens.add("more", role, group).error().code(), StatusCode::InvalidArgument) << group;
+  const std::string text = content();
+  std::ofstream(path()) << text.substr(0, text.find("operator")) << "admin" << text.substr(text.find("operator") + 8);
+  EXPECT_FALSE(tokens.read_again().ok()) << "no admin has a group";
+}
+
 TEST_F(ApiTokens, NoMoreThanTheLimitAreMade) {
   std::ofstream file(path());
   for (std::size_t i = 0; i < limits::kApiTokens - 1; ++i) file << "t" << i << " viewer " << std::string(64, 'a') << "\n";
@@ -104,7 +116,7 @@ TEST_F(ApiTokens, ALineThatIsNoneIsAnErrorThatNamesIt) {
   for (const char* const line : {"a",
                                  "a root "
                                  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
-                                 "a viewer 0123", "a b c d"}) {
+                                 "a viewer 0123", "a b c d e"}) {
     std::ofstream(path()) << "# a comment\n" << line << "\n";
     const Result<Tokens> tokens = Tokens::open(path());
     ASSERT_FALSE(tokens.has_value()) << line;

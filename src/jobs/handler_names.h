@@ -2,9 +2,16 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace rondo::jobs {
+
+/// Handlers that executors serve: "executor/GROUP/NAME".
+inline constexpr std::string_view kExecutorHandlers = "executor/";
+
+/// What the handlers of a group of executors begin with.
+inline std::string handlers_of(std::string_view group) { return std::string{kExecutorHandlers} + std::string{group} + "/"; }
 
 /// The element of a map or set of handlers by name that serves 'handler': its own; or else the longest name that ends with '/' and begins
 /// 'handler'. O(depth * log(handlers)).

@@ -116,9 +116,9 @@ class JobStore {
   virtual Result<JobRun> run(std::int64_t id) = 0;
   /// At most 'max' runs of a job whose id is below 'before', the newest first.
   virtual Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) = 0;
-  /// At most 'max' runs of all jobs that failed or timed out and ended at 'since' or later, whose id is below 'before', the newest first.
-  /// O(failed runs with a lower id).
-  virtual Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max) = 0;
+  /// At most 'max' runs of the jobs whose handler begins with 'handlers' that failed or timed out and ended at 'since' or later, whose id
+  /// is below 'before', the newest first. O(failed runs with a lower id).
+  virtual Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max, std::string_view handlers) = 0;
   /// Of the final runs of a job that have begun, the one with the latest end; of several, the one with the highest id. Empty: there is
   /// none. O(log runs).
   virtual Result<std::optional<JobRun>> last_ended(std::string_view job) = 0;

@@ -336,10 +336,13 @@ void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>>
       "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
       impl_->core.done_for_store(std::move(done)));
 }
-void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
-  impl_->core.called("failures", since.nanoseconds(), before, std::uint64_t{max});
+void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, std::string handlers, Done<std::vector<JobRun>> done) {
+  impl_->core.called("failures", since.nanoseconds(), before, std::uint64_t{max}, handlers);
   impl_->core.store.submit<std::vector<JobRun>>(
-      "failures", [since, before, max](JobStore& store, Planner&) { return store.failures(since, before, max); },
+      "failures",
+      [since, before, max, handlers = std::move(handlers)](JobStore& store, Planner&) {
+        return store.failures(since, before, max, handlers);
+      },
       impl_->core.done_for_store(std::move(done)));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
@@ -418,8 +421,9 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "runs")
     return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
   if (verb == "failures")
-    return call.with<std::int64_t, Run, std::size_t>(
-        [this](std::int64_t since, Run before, std::size_t max) { failures(WallTime::from_nanoseconds(since), before, max, {}); });
+    return call.with<std::int64_t, Run, std::size_t, Text>([this](std::int64_t since, Run before, std::size_t max, const Text& handlers) {
+      failures(WallTime::from_nanoseconds(since), before, max, handlers, {});
+    });
   if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
   if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(impl_->facts.has_succeeded(job)); });
   if (verb == "remove handler") return call.with<Text>([this](const Text& name) { remove_handler(name); });

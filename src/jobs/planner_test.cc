@@ -213,7 +213,7 @@ class AllDue final : public JobStore {
   }
   Status remember(std::string_view, std::string_view) override { return {StatusCode::Unavailable, "not used"}; }
   Result<std::string> remembered(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
-  Result<std::vector<JobRun>> failures(WallTime, std::int64_t, std::size_t) override {
+  Result<std::vector<JobRun>> failures(WallTime, std::int64_t, std::size_t, std::string_view) override {
     return failure(StatusCode::Unavailable, "not used");
   }
   Result<std::optional<JobRun>> last_ended(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }

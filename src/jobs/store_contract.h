@@ -35,8 +35,8 @@ class JobStoreContract : public ::testing::TestWithParam<StoreKind> {
   }
   static WallTime at(std::int64_t second) { return WallTime::from_nanoseconds(second * 1'000'000'000); }
   /// A started job whose next time is 'next'.
-  StoredJob started(const std::string& name, WallTime next) {
-    EXPECT_TRUE(store->put({.name = name, .handler = "h"}, std::nullopt).has_value());
+  StoredJob started(const std::string& name, WallTime next, const std::string& handler = "h") {
+    EXPECT_TRUE(store->put({.name = name, .handler = handler}, std::nullopt).has_value());
     EXPECT_TRUE(store->set_running(name, true, next, {}).ok());
     return store->find(name).value();
   }
@@ -474,7 +474,7 @@ TEST_P(JobStoreContract, ATextIsRememberedUnderItsKey) {
 
 TEST_P(JobStoreContract, TheRunsOfAllJobsThatFailedAreFoundByTheirEnd) {
   const StoredJob a = started("a", at(0));
-  const StoredJob b = started("b", at(0));
+  const StoredJob b = started("b", at(0), "executor/b/x");
   const auto end = [this](const JobRun& run, RunState state, WallTime ended) {
     ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = run.id, .state = state, .begun = at(1), .ended = ended}}).ok());
   };
@@ -486,16 +486,13 @@ TEST_P(JobStoreContract, TheRunsOfAllJobsThatFailedAreFoundByTheirEnd) {
   end(failed, RunState::Failed, at(20));
   end(late, RunState::TimedOut, at(30));
   end(good, RunState::Succeeded, at(30));
-  const auto ids = [this](WallTime since, std::int64_t before, std::size_t max) {
-    std::vector<std::int64_t> found;
-    const auto runs = store->failures(since, before, max);
-    for (const JobRun& run : *runs) found.push_back(run.id);
-    return found;
-  };
   reopen();
-  EXPECT_EQ(ids(at(20), INT64_MAX, 10), (std::vector{late.id, failed.id}));
-  EXPECT_EQ(ids(at(0), failed.id, 2), std::vector{early.id});
-  EXPECT_EQ(store->failures(at(0), INT64_MAX, 1)->front().job, "b");
+  EXPECT_EQ(ids(store->failures(at(20), INT64_MAX, 10, {})), (std::vector{late.id, failed.id}));
+  EXPECT_EQ(ids(store->failures(at(0), failed.id, 2, {})), std::vector{early.id});
+  EXPECT_EQ(store->failures(at(0), INT64_MAX, 1, {})->front().job, "b");
+  EXPECT_EQ(ids(store->failures(at(0), INT64_MAX, 10, "executor/b/")), std::vector{late.id});
+  EXPECT_EQ(ids(store->failures(at(0), INT64_MAX, 10, "h")), (std::vector{failed.id, early.id}));
+  EXPECT_THAT(ids(store->failures(at(0), INT64_MAX, 10, "executor/a/")), testing::IsEmpty());
 }
 
 /// By age it was removed, and after a crash the child was skipped without it.

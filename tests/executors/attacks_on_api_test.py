@@ -13,6 +13,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 from executor_kit import PATIENCE, TOKEN, Scheduler, poll, run_cases  # noqa: E402
+from imitated_executors import Executor  # noqa: E402
 
 WRONG = {"code": 500, "msg": "The access token is wrong.", "content": None, "data": None}
 VALUES = {"integer": 1, "flag": True, "rows": [], "fields": []}
@@ -107,16 +108,86 @@ def ask(connection, command, **arguments):
     return answer_of(connection)
 
 
-def bulk_writes(scheduler):
-    """The frame of a bulk write has no command's name. It is refused to those who may not write."""
+def bulk_frame():
     table, key, name, value = b"JOB_RUN_8", b"works#1", b"state", b"x"
     rows = struct.pack("<H", len(table)) + table + struct.pack("<IBI", 1, 0, len(key)) + key
     rows += struct.pack("<HI", 1, len(name)) + name + struct.pack("<I", len(value)) + value
+    return struct.pack("<I", len(rows) + 1) + b"W" + rows
+
+
+def bulk_writes(scheduler):
+    """The frame of a bulk write has no command's name. It is refused to those who may not write."""
     for role in ("viewer", "worker"):
         with connected(scheduler, scheduler.tokens[role]) as connection:
-            connection.sendall(struct.pack("<I", len(rows) + 1) + b"W" + rows)
+            connection.sendall(bulk_frame())
             answer = answer_of(connection)
             assert not answer["ok"] and answer["error"]["code"] == "permission-denied", (role, answer)
+
+
+# --- G7: tokens of one group
+
+OF_GROUP = {"commands", "version", "executors", "executor-drain", "jobs", "job", "job-start", "job-stop", "job-next", "job-trigger", "job-rerun", "job-backfill",
+            "job-runs", "job-failures", "job-kill", "job-log"}
+
+
+def fail_a_run(scheduler, job, group):
+    with Executor(scheduler, group) as executor:
+        executor.register()
+        number = scheduler.trigger(job)
+        assert executor.end(executor.next_order(), 500, "broken") == 200
+        scheduler.wait_for_end(job, number, "failed")
+        assert scheduler.register(group, executor.address, path="/api/registryRemove")[1]["code"] == 200
+        return number
+
+
+def tokens_of_a_group(scheduler):
+    """Such a token sees and commands the jobs and executors of its group alone, with the commands for it."""
+    def said(command, **arguments):
+        status, content = post(scheduler, "/api/v1/" + command, json.dumps(arguments).encode(), token)
+        return status, json.loads(content)
+
+    for words in (("a", "operator", "--group", "none"), ("a", "worker", "--group", "plain"), ("a", "admin", "--group", "plain")):
+        said_no = scheduler.daemon.run("token-add", *words)
+        assert said_no.returncode in (1, 2) and "group" in said_no.stderr, (words, said_no)
+    token = scheduler.daemon.run("token-add", "team", "operator", "--group", "team").stdout.strip()
+    assert {"name": "team", "role": "operator", "group": "team"} in scheduler.ask("tokens")["rows"]
+    scheduler.add_job("theirs", "executor/team/works")
+    failed, foreign = fail_a_run(scheduler, "theirs", "team"), fail_a_run(scheduler, "works", "plain")
+    rows = commands_of(scheduler)
+    assert {row["name"] for row in rows} >= OF_GROUP
+    with connected(scheduler, token) as connection:
+        for row in (row for row in rows if row["name"] not in OF_GROUP):
+            answer = ask(connection, row["name"], **arguments_of(row))
+            assert not answer["ok"] and answer["error"]["code"] == "permission-denied", (row["name"], answer)
+            assert effect_of(row) == "administers" or "the group 'team' alone" in answer["error"]["message"], (row["name"], answer)
+        connection.sendall(bulk_frame())
+        assert answer_of(connection)["error"]["code"] == "permission-denied"
+    before = jobs_of(scheduler)
+    times = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+    for job in ("works", "logs", "none"):
+        for command in ("job", "job-start", "job-stop", "job-next", "job-trigger", "job-runs"):
+            assert said(command, name=job)[0] == 404, (command, job)
+        assert said("job-backfill", name=job, **times)[0] == 404, job
+    for command in ("job-rerun", "job-kill", "job-log"):
+        assert [said(command, run=run)[0] for run in (foreign, 2**40)] == [404, 404], command
+    assert said("executor-drain", group="plain", address="http://127.0.0.1:1")[0] == 403
+    assert jobs_of(scheduler) == before
+    # Its own.
+    scheduler.register("team", "http://127.0.0.1:1")
+    scheduler.register("plain", "http://127.0.0.1:1")
+    assert [row["name"] for row in said("jobs")[1]["rows"]] == ["theirs"]
+    assert {row["group"] for row in said("executors")[1]["rows"]} == {"team"}
+    assert [row["run"] for row in said("job-failures", since="2026-01-01T00:00:00Z")[1]["rows"]] == [failed]
+    assert {failed, foreign} <= {row["run"] for row in scheduler.ask("job", "failures", "--since", "2026-01-01T00:00:00Z")["rows"]}
+    status, drained = said("executor-drain", group="team", address="http://127.0.0.1:1")
+    assert status == 200 and drained["drained"], drained
+    again = said("job-rerun", run=failed)
+    assert again[0] == 200 and [row["run"] for row in said("job-runs", name="theirs")[1]["rows"]] == [again[1]["run"], failed]
+    assert said("job-kill", run=again[1]["run"])[0] == 200 and said("job-stop", name="theirs")[0] == 200
+    assert scheduler.daemon.run("token-remove", "team").returncode == 0 and said("jobs")[0] == 401
+    scheduler.ask("job", "remove", "theirs", "--yes")
+    for group in ("plain", "team"):
+        assert scheduler.register(group, "http://127.0.0.1:1", path="/api/registryRemove")[1]["code"] == 200
 
 
 # --- G2, G8: tokens in wrong places, and requests of web pages
@@ -240,14 +311,14 @@ def secrets_and_names(scheduler):
         assert not [answer for answer in answers if secret in answer], role
 
 
-CASES = (commands_above_a_role, bulk_writes, tokens_in_wrong_places, paths_and_methods, bodies, streams_without_an_end,
+CASES = (commands_above_a_role, bulk_writes, tokens_of_a_group, tokens_in_wrong_places, paths_and_methods, bodies, streams_without_an_end,
          readers_that_do_not_read, secrets_and_names)
 
 
 def main(rondo, rondod, *only):
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rondo-tokens-"))
-        scheduler = stack.enter_context(Scheduler(rondo, rondod, {"plain": ""}, http=f'api = true\ntokens = "{folder}/tokens"\n'))
+        scheduler = stack.enter_context(Scheduler(rondo, rondod, {"plain": "", "team": ""}, http=f'api = true\ntokens = "{folder}/tokens"\n'))
         scheduler.add_job("works", "executor/plain/works")
         scheduler.add_job("logs", "log")
         scheduler.tokens, scheduler.of_tokens = {}, folder

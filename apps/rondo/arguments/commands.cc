@@ -446,18 +446,19 @@ std::vector<Command> program_commands() {
       {.name = "tokens", .help = "List the tokens of the API over HTTP", .answered_by = Daemon},
       {.name = "token-add",
        .help = "Make a token of the API over HTTP, and print it once",
-       .details =
-           "The daemon keeps its SHA-256 alone. A viewer reads, a worker takes runs, an operator also writes, an admin makes tokens.",
+       .details = "A viewer reads, a worker takes runs, an operator also writes, an admin makes tokens.\n"
+                  "With --group a viewer or operator sees and commands only the jobs and executors of that group.",
        .arguments =
            {{.name = "NAME", .help = "Name of the token"},
             {.name = "ROLE", .help = "What it allows", .word = Word::Choice, .choices = {"viewer", "worker", "operator", "admin"}}},
+       .options = {{.name = "--group", .value = "GROUP", .help = "The only group of executors that it is for"}},
        .answered_by = Daemon,
-       .examples = {{"rondo token-add build-7 worker > token", "A token for a worker on another host:"}}},
+       .examples = {{"rondo token-add build-7 worker > token", "A token for a worker on another host:"},
+                    {"rondo token-add billing operator --group billing > token", "For the team of one group of executors:"}}},
       {.name = "token-remove",
        .help = "Remove a token of the API over HTTP, and close its connections",
        .arguments = {{.name = "NAME", .help = "Name of the token"}},
-       .answered_by = Daemon,
-       .examples = {{"rondo token-remove build-7", "When that host is gone:"}}},
+       .answered_by = Daemon},
       {.name = "worker",
        .help = "Run commands for the jobs of a daemon, from a list of allowed ones",
        .details =

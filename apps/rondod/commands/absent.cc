@@ -92,7 +92,7 @@ void add_absent_api_commands(DaemonAdder& commands) {
                  refuse);
   };
   add("tokens", {});
-  add("token-add", {text("name"), text("role")});
+  add("token-add", {text("name"), text("role"), text("group")});
   add("token-remove", {text("name")});
 }
 

@@ -27,6 +27,7 @@ Result<std::unique_ptr<HttpFront>> HttpFront::open(const Config& config, Runtime
     if (!network) return failure(network.error());
     front->networks_.push_back(*network);
   }
+  for (const ExecutorGroupChoice& group : config.executors.groups) front->groups_.insert(group.name);
   if (!config.http.api) return front;
   Result<api::Tokens> tokens = api::Tokens::open(config.http.tokens);
   if (!tokens) return failure(tokens.error().with_context("http.tokens"));
@@ -48,14 +49,15 @@ Status check_http_front(const Config& config) {
 }
 
 Status HttpFront::add_commands(CommandRegistry& registry) {
-  return tokens_ ? api::add_token_commands(registry, *tokens_, [this] { publish_tokens(); }) : Status{};
+  return tokens_ ? api::add_token_commands(registry, *tokens_, groups_, [this] { publish_tokens(); }) : Status{};
 }
 
 void HttpFront::publish_tokens() {
   if (api_ == nullptr) return;
   api_->set_tokens(tokens_->table());
   std::map<std::string, std::string> now;
-  for (const auto& [name, token] : tokens_->all()) now[name] = token.digest + std::string{to_string(token.caller.role)};
+  for (const auto& [name, token] : tokens_->all())
+    now[name] = token.digest + std::string{to_string(token.caller.role)} + " " + token.caller.group;
   for (const auto& [name, digest] : std::exchange(published_, now)) {
     const auto still = now.find(name);
     const bool is_gone = still == now.end() || still->second != digest;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,10 +48,11 @@ class HttpFront final : public Front {
   Runtime& runtime_;
   Log& log_;
   std::vector<Prefix> networks_;
+  std::set<std::string> groups_;  // The groups of executors.
   http::GateHandler door_;
   http::BodyLimit door_limit_;
   std::optional<api::Tokens> tokens_;             // Empty without an API, as api_ before start().
-  std::map<std::string, std::string> published_;  // What the API knows: the name, and the digest with the role.
+  std::map<std::string, std::string> published_;  // What the API knows: the name, and the digest with role and group.
   std::unique_ptr<api::Api> api_;
   commands::Context* commands_ = nullptr;
   std::unique_ptr<http::HttpThread> thread_;

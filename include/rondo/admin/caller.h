@@ -17,6 +17,7 @@ struct Caller {
   Role role = Role::Admin;
   bool is_privileged = false;  // Root, or the user of this process.
   std::string token = {};      // The name of its token; empty: it is a process of this host.
+  std::string group = {};      // The only group of executors whose jobs it may see and command; empty: it has no such limit.
 };
 
 /// Distributions and user namespaces give users lower numbers.

@@ -60,6 +60,8 @@ struct CommandSpec {
   /// True if a log and the journal get the call of a command that writes. False for reports of programs, several a second.
   /// A call with the flag "dry_run" is no write.
   bool is_reported = true;
+  /// True if the handler keeps a caller with a group (Caller::group) to that group. Such callers may call no other command.
+  bool keeps_to_group = false;
 };
 
 /// One row of an argument of kind Rows, unescaped.
@@ -150,8 +152,8 @@ class CommandRegistry {
   Status add(CommandSpec spec, CommandHandler handler);
 
   /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply'. NotFound for an unknown command (with
-  /// the nearest name). PermissionDenied if the caller's role does not allow the command. InvalidArgument for a missing, unknown or
-  /// wrongly typed argument. 'before_write' is called before the handler of a command that does not only read.
+  /// the nearest name). PermissionDenied if the caller's role or its group does not allow the command. InvalidArgument for a missing,
+  /// unknown or wrongly typed argument. 'before_write' is called before the handler of a command that does not only read.
   using BeforeWrite = std::function<void(const CommandSpec& spec, const Arguments& arguments)>;
   void dispatch(const boost::json::object& request, Reply reply, const BeforeWrite& before_write = {}) const;
 

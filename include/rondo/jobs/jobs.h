@@ -246,8 +246,9 @@ class Jobs {
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
   /// At most 'max' runs of a job whose id is below 'before', the newest first. NotFound.
   void runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);
-  /// At most 'max' runs of all jobs that failed or timed out, and ended at 'since' or later, whose id is below 'before', the newest first.
-  void failures(WallTime since, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);
+  /// At most 'max' runs of the jobs whose handler begins with 'handlers' that failed or timed out, and ended at 'since' or later, whose id
+  /// is below 'before', the newest first.
+  void failures(WallTime since, std::int64_t before, std::size_t max, std::string handlers, Done<std::vector<JobRun>> done);
   /// A run as the store has it; NotFound.
   void find_run(std::int64_t run, Done<JobRun> done);
 

@@ -12,6 +12,7 @@
 #include "base/doubled_name.h"
 #include "commands/answers.h"
 #include "jobs/commands/parts.h"
+#include "jobs/handler_names.h"
 #include "jobs/job_json.h"
 #include "jobs/jobs_view.h"
 #include "jobs/planner.h"
@@ -134,10 +135,12 @@ Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
 struct Filter {
   std::string tag;
   std::string owner;
-  bool is_plan = false;  // With what forecast() needs of them.
+  bool is_plan = false;       // With what forecast() needs of them.
+  std::string handlers = {};  // What the names of their handlers begin with.
 
   bool has(const Job& job) const {
-    return (owner.empty() || job.owner == owner) && (tag.empty() || std::ranges::find(job.tags, tag) != job.tags.end());
+    return job.handler.starts_with(handlers) && (owner.empty() || job.owner == owner) &&
+           (tag.empty() || std::ranges::find(job.tags, tag) != job.tags.end());
   }
 };
 
@@ -363,19 +366,26 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
              .arguments = {{"tag", ArgumentKind::Text, false, "Only jobs with this tag"},
                            {"owner", ArgumentKind::Text, false, "Only jobs of this owner"},
                            {"plan", ArgumentKind::Flag, false, "With their ids, planned runs, and the settings of the planner"}},
-             .effect = CommandEffect::Reads},
+             .effect = CommandEffect::Reads,
+             .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              const Filter filter{.tag = arguments.text("tag"), .owner = arguments.text("owner"), .is_plan = arguments.flag("plan")};
+              const std::string& group = reply.caller().group;
+              const Filter filter{.tag = arguments.text("tag"),
+                                  .owner = arguments.text("owner"),
+                                  .is_plan = arguments.flag("plan"),
+                                  .handlers = group.empty() ? std::string{} : handlers_of(group)};
               list(of, {}, filter, std::move(reply));
             });
-  adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads}, show);
+  adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads, .keeps_to_group = true},
+            show);
   add_put_commands(adder);
   adder.add(
-      {.name = "job-start", .help = "Start a job", .arguments = {name_argument()}},
+      {.name = "job-start", .help = "Start a job", .arguments = {name_argument()}, .keeps_to_group = true},
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(of, std::move(reply))); });
   adder.add({.name = "job-stop",
              .help = "Stop a job; planned runs that have not begun are skipped",
-             .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Reason, for people"}}},
+             .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Reason, for people"}},
+             .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, std::move(reply)));
             });
@@ -384,7 +394,8 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
              .arguments = {name_argument(),
                            {"from", ArgumentKind::Text, false, "After this instant, as in RFC 3339; by default now"},
                            {"max", ArgumentKind::Integer, false, "The most instants: 1 to 200, by default 10"}},
-             .effect = CommandEffect::Reads},
+             .effect = CommandEffect::Reads,
+             .keeps_to_group = true},
             list_next);
   adder.add(
       {.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},

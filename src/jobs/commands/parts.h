@@ -1,6 +1,7 @@
 // What the files of the admin commands for jobs share.
 #pragma once
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstddef>
 #include <optional>
@@ -25,14 +26,20 @@ boost::json::object object_of(const Progress& progress);
 
 inline ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, "Name of the job"}; }
 
-/// Adds commands, and keeps the first error.
+/// The handler of a command about one job, which its argument 'name' names, or its argument 'run' by a run of it. A caller with a group
+/// gets NotFound for a job of another group, as for one that does not exist.
+CommandHandler within_group(Jobs& jobs, CommandHandler handler);
+
+/// Adds commands, and keeps the first error. A command with CommandSpec::keeps_to_group about one job is kept by within_group().
 class Adder {
  public:
   Adder(CommandRegistry& registry, Jobs& jobs) : registry_(registry), jobs_(jobs) {}
   void add(CommandSpec spec, void (*run)(Jobs&, const Arguments&, Reply)) {
     if (!status_.ok()) return;
-    status_ = registry_.add(std::move(spec),
-                            [jobs = &jobs_, run](const Arguments& arguments, Reply reply) { run(*jobs, arguments, std::move(reply)); });
+    CommandHandler handler = [jobs = &jobs_, run](const Arguments& arguments, Reply reply) { run(*jobs, arguments, std::move(reply)); };
+    const auto names_job = [](const ArgumentSpec& argument) { return argument.name == "name" || argument.name == "run"; };
+    if (spec.keeps_to_group && std::ranges::any_of(spec.arguments, names_job)) handler = within_group(jobs_, std::move(handler));
+    status_ = registry_.add(std::move(spec), std::move(handler));
   }
   Status status() const { return status_; }
 

@@ -7,6 +7,7 @@
 
 #include "commands/answers.h"
 #include "jobs/commands/parts.h"
+#include "jobs/handler_names.h"
 #include "jobs/remote_runs.h"
 
 namespace rondo::jobs {
@@ -127,7 +128,9 @@ void list_failures(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const Result<WallTime> since = calendar::parse_rfc3339(arguments.text("since"));
   if (!since) return reply.fail(since.error().with_context("since"));
   reply.expect_rows();
-  jobs.failures(*since, arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
+  const std::string& group = reply.caller().group;
+  std::string handlers = group.empty() ? std::string{} : handlers_of(group);
+  jobs.failures(*since, arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max), std::move(handlers),
                 [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
                   if (!runs) return reply.fail(runs.error());
                   for (const JobRun& run : *runs) {
@@ -188,12 +191,14 @@ void add_requests(Adder& adder) {
              .help = "Run a job once, now",
              .arguments = {name_argument(),
                            {"parameters", ArgumentKind::Text, false, "For this run, in place of those of the job"},
-                           {"address", ArgumentKind::Text, false, "The executor that gets the run: one that the group of the job has"}}},
+                           {"address", ArgumentKind::Text, false, "The executor that gets the run: one that the group of the job has"}},
+             .keeps_to_group = true},
             trigger);
   adder.add(
       {.name = "job-rerun",
        .help = "Run a run again that has ended without success, for its own instant",
-       .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}}},
+       .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},
+       .keeps_to_group = true},
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.rerun(arguments.integer("run", 0), answer_with_run(std::move(reply))); });
   adder.add({.name = "job-backfill",
              .help = "Run a job for past instants that have no run",
@@ -201,7 +206,8 @@ void add_requests(Adder& adder) {
                            {"from", ArgumentKind::Text, true, "The first instant may be at this time, as in RFC 3339"},
                            {"to", ArgumentKind::Text, true, "The last instant is before this time, which is not in the future"},
                            {"max", ArgumentKind::Integer, false, "The most instants: 1 to 1000, by default 100"},
-                           {"dry_run", ArgumentKind::Flag, false, "Return the instants, and change nothing"}}},
+                           {"dry_run", ArgumentKind::Flag, false, "Return the instants, and change nothing"}},
+             .keeps_to_group = true},
             backfill);
 }
 
@@ -214,18 +220,21 @@ void add_run_commands(Adder& adder) {
              .arguments = {name_argument(),
                            {"before", ArgumentKind::Integer, false, "Only runs with a smaller number"},
                            {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"}},
-             .effect = CommandEffect::Reads},
+             .effect = CommandEffect::Reads,
+             .keeps_to_group = true},
             list_runs);
   adder.add({.name = "job-failures",
              .help = "List the runs of all jobs that failed or timed out, the newest first",
              .arguments = {{"since", ArgumentKind::Text, true, "The earliest end, as in RFC 3339"},
                            {"before", ArgumentKind::Integer, false, "Only runs with a smaller number"},
                            {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"}},
-             .effect = CommandEffect::Reads},
+             .effect = CommandEffect::Reads,
+             .keeps_to_group = true},
             list_failures);
   adder.add({.name = "job-kill",
              .help = "Ask a running handler to stop, or end a run that has not begun",
-             .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}}},
+             .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},
+             .keeps_to_group = true},
             kill);
 }
 

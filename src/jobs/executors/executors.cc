@@ -34,7 +34,7 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
                    .why_no_room = [this, &made](std::int64_t run) { return why_no_room(made, run); },
                    .check_address = [this, &made](const std::string& address) { return check_address(made, address); }});
   }
-  jobs.wait_for_handlers(std::string{kHandlers}, [](std::string_view handler) {
+  jobs.wait_for_handlers(std::string{kExecutorHandlers}, [](std::string_view handler) {
     return "no group of executors in the configuration serves " + std::string{handler};
   });
   door = std::make_shared<Door>(
@@ -78,14 +78,16 @@ http::BodyLimit Executors::body_limit() {
 
 Status Executors::add_commands(CommandRegistry& registry) {
   Impl* const parts = impl_.get();
-  Status added = registry.add({.name = "executors", .help = "List the executors of jobs", .effect = CommandEffect::Reads},
-                              [parts](const Arguments&, Reply reply) { parts->list(std::move(reply)); });
+  Status added =
+      registry.add({.name = "executors", .help = "List the executors of jobs", .effect = CommandEffect::Reads, .keeps_to_group = true},
+                   [parts](const Arguments&, Reply reply) { parts->list(std::move(reply)); });
   if (!added.ok()) return added;
   return registry.add({.name = "executor-drain",
                        .help = "Give no further run to an executor, or give it runs again",
                        .arguments = {{"group", ArgumentKind::Text, true, "Name of the group"},
                                      {"address", ArgumentKind::Text, true, "Address of the executor"},
-                                     {"resume", ArgumentKind::Text, false, "yes: give it runs again"}}},
+                                     {"resume", ArgumentKind::Text, false, "yes: give it runs again"}},
+                       .keeps_to_group = true},
                       [parts](const Arguments& arguments, Reply reply) { parts->drain(arguments, std::move(reply)); });
 }
 

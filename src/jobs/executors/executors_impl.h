@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "jobs/executors/executors.h"
+#include "jobs/handler_names.h"
 #include "jobs/pools.h"
 #include "jobs/remote_runs.h"
 #include "jobs/routing.h"
@@ -21,9 +22,6 @@
 #include "rondo/sched/timer.h"
 
 namespace rondo::jobs::executors {
-
-/// The handlers of a group begin with this, its name and a slash.
-inline constexpr std::string_view kHandlers = "executor/";
 
 /// An address of a group.
 struct Node {
@@ -355,8 +353,6 @@ struct Executors::Impl {
 
 /// Under which JobStore::remember() has the nodes of a group.
 std::string key_of_nodes(std::string_view group);
-/// "executor/GROUP/"
-std::string handlers_of(std::string_view group);
 
 /// True for JobRun::worker of a run at executors.
 bool is_at_executors(std::string_view worker) noexcept;

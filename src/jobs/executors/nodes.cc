@@ -191,7 +191,9 @@ void Executors::Impl::list(Reply reply) const {
   }
   const Instant now = runtime.scheduler().now();
   std::vector<json::object> rows;
+  const std::string& only = reply.caller().group;
   for (const auto& [name, group] : groups) {
+    if (!only.empty() && name != only) continue;
     for (const auto& [address, node] : group.nodes) {
       json::object row{{"group", commands::text(name)},
                        {"address", commands::text(address)},
@@ -215,6 +217,9 @@ void Executors::Impl::list(Reply reply) const {
 void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
   const std::string group = arguments.text("group");
   const bool is_drained = arguments.text("resume") != "yes";
+  const std::string& only = reply.caller().group;
+  if (!only.empty() && group != only)
+    return Reply{reply}.fail({StatusCode::PermissionDenied, "the token has the group '" + only + "' alone"});
   const auto address = parse_address(arguments.text("address"));
   if (!address) return Reply{reply}.fail(address.error());
   const auto found = groups.find(group);

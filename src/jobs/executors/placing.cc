@@ -27,8 +27,6 @@ std::string place_of(const std::vector<Shard>& shards) {
 
 }  // namespace
 
-std::string handlers_of(std::string_view group) { return std::string{kHandlers} + std::string{group} + "/"; }
-
 bool is_at_executors(std::string_view worker) noexcept { return worker.starts_with("http://") || worker.starts_with("https://"); }
 
 std::vector<std::string> addresses_in(std::string_view worker) {

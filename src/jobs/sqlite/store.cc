@@ -205,8 +205,8 @@ class SqliteJobStore final : public JobStore {
   Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
     return runs_of(runs_.bind(job).bind(before), max);
   }
-  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max) override {
-    return runs_of(failures_.bind(before).bind(since), max);
+  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max, std::string_view handlers) override {
+    return runs_of(failures_.bind(before).bind(since).bind(handlers).bind(handlers).bind(handlers), max);
   }
   Result<std::optional<JobRun>> last_ended(std::string_view job) override {
     auto found = runs_of(last_ended_.bind(job), 1);
@@ -460,7 +460,9 @@ class SqliteJobStore final : public JobStore {
   Statement remember_{*database_, "INSERT INTO remembered (key, text) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text"};
   Statement remembered_{*database_, "SELECT text FROM remembered WHERE key = ?"};
   Statement failures_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
-                                   "WHERE runs.state IN (2, 3) AND runs.id < ? AND runs.ended >= ? ORDER BY runs.id DESC")
+                                   "WHERE runs.state IN (2, 3) AND runs.id < ? AND runs.ended >= ? AND (? = '' OR "
+                                   "CASE WHEN json_valid(jobs.spec) "
+                                   "THEN substr(jobs.spec ->> '$.handler', 1, length(?)) = ? END) ORDER BY runs.id DESC")
                                       .c_str()};
   Statement last_ended_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
                                      "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "

@@ -42,8 +42,8 @@ class PassingJobStore : public JobStore {
   }
   Status remember(std::string_view key, std::string_view text) override { return store_.remember(key, text); }
   Result<std::string> remembered(std::string_view key) override { return store_.remembered(key); }
-  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max) override {
-    return store_.failures(since, before, max);
+  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max, std::string_view handlers) override {
+    return store_.failures(since, before, max, handlers);
   }
   Result<std::optional<JobRun>> last_ended(std::string_view job) override { return store_.last_ended(job); }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
