@@ -94,10 +94,10 @@ class RoutesDemo {
   std::unique_ptr<feed::NextHopPlan> plan_;
   std::vector<feed::Route> routes_;
   std::uint64_t asked_ = 0;
-  std::unique_ptr<RedisProcess> redis_;  // Only with --store redis; destroyed after the daemon.
+  std::unique_ptr<RedisProcess> redis_;       // Only with --store redis; destroyed after the daemon.
+  std::unique_ptr<ExecutorsLoad> executors_;  // Null without; destroyed after the daemon, which waits for their runs.
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
-  std::unique_ptr<ExecutorsLoad> executors_;  // Null without.
   std::unique_ptr<AdminClient> flap_client_;  // Only with the simulated data plane.
   std::unique_ptr<Testbed> testbed_;          // Only with the real kernel.
   std::unique_ptr<DataPlane> plane_;          // Only with the real kernel: reads it.
