@@ -122,13 +122,13 @@ class Examination {
   }
 
   Status check_definitions() {
-    Statement rows(database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs ORDER BY name").c_str());
+    Statement rows(database_, (std::string{"SELECT "} + kJobColumns + "FROM jobs ORDER BY name").c_str());
     Planner planner{PlannerOptions{}};
     std::size_t set_aside = 0;
     std::size_t wrong_ones = 0;
     for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
       if (!row) return row.error();
-      const StoredJob stored = sqlite::read_job(rows);
+      const StoredJob stored = read_job(sqlite::StatementRow{rows});
       const std::string name = stored.job.name.substr(0, limits::kJobName);
       if (!stored.set_aside.empty() && set_aside++ < limits::kTroublesNamed)
         add(Level::Problem, "row of a job", name, stored.set_aside + ", so the job is not planned", "stop and start the job");
@@ -176,12 +176,12 @@ class Examination {
   }
   /// Runs whose rows cannot be used: a start leaves them out.
   Status check_rows_of_runs() {
-    Statement rows(database_, (std::string{"SELECT "} + sqlite::kRunColumns + "ORDER BY runs.id").c_str());
+    Statement rows(database_, (sqlite::select_runs() + "ORDER BY runs.id").c_str());
     NamedFew found;
     JobRun run;
     for (Result<bool> row = rows.step(); !row || *row; row = rows.step()) {
       if (!row) return row.error();
-      if (const std::string wrong = sqlite::read_run(rows, run); !wrong.empty()) found.add(wrong);
+      if (const std::string wrong = read_run(sqlite::StatementRow{rows}, run); !wrong.empty()) found.add(wrong);
     }
     if (found.count() > 0)
       add(Level::Problem, "rows of runs",

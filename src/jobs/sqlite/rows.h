@@ -1,38 +1,30 @@
-// Reads rows of the tables 'jobs' and 'runs', and says which column of a row cannot be used. Another program may have written them, so
-// each value is checked before it is narrowed. One thread.
+// StatementRow: the present row of an SQLite statement, as store_rows.h reads it; and the columns of runs with their jobs. One thread.
 #pragma once
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "jobs/sqlite/database.h"
-#include "rondo/base/status.h"
-#include "rondo/jobs/job.h"
-#include "rondo/jobs/job_run.h"
+#include "jobs/store_rows.h"
 
 namespace rondo::jobs::sqlite {
 
-/// Times in rows are from 1970 to before 2262: computations with others could overflow.
-inline constexpr WallTime kEarliestTime = WallTime::from_nanoseconds(0);
-inline constexpr WallTime kTimesEnd = WallTime::from_nanoseconds(9'214'646'400'000'000'000);
-/// A scheduled instant may be earlier, from 1678 on: a backfill may begin there.
-inline constexpr WallTime kEarliestInstant = WallTime::from_nanoseconds(-9'214'560'000'000'000'000);
+class StatementRow final : public StoredRow {
+ public:
+  /// 'statement' must outlive it.
+  explicit StatementRow(const Statement& statement) : statement_(statement) {}
+  bool is_integer(int column) const override { return statement_.is_integer(column); }
+  bool is_null(int column) const override { return statement_.is_null(column); }
+  std::int64_t integer(int column) const override { return statement_.integer(column); }
+  std::string text(int column) const override { return statement_.text(column); }
+  std::size_t bytes(int column) const override { return statement_.bytes(column); }
 
-/// SELECT and this have the columns that read_job() reads; a FROM follows.
-inline constexpr const char* kJobColumns = "jobs.id, jobs.spec, jobs.running, jobs.next, jobs.name ";
+ private:
+  const Statement& statement_;
+};
 
-/// SELECT and this have the columns that read_run() reads; conditions may follow.
-inline constexpr const char* kRunColumns =
-    "runs.id, runs.job, jobs.name, runs.scheduled, runs.due, runs.band, runs.state, runs.attempt, runs.missed, runs.begun, runs.ended, "
-    "runs.note, runs.parents, runs.worker, runs.killed, runs.parameters, runs.address, runs.rerun_of FROM runs JOIN jobs ON jobs.id = "
-    "runs.job ";
-
-/// Reads the present row. If its definition cannot be used: a job for which is_readable() is false, with the reason in its note. If its
-/// next time or its state cannot be used: a job with StoredJob::set_aside.
-StoredJob read_job(const Statement& row);
-
-/// Reads the present row into 'run'. Returns an empty text, or what is wrong: "table runs, run 7 of the job 'a', column state: 300 is none
-/// of 0 to 6".
-std::string read_run(const Statement& row, JobRun& run);
+/// SELECT and the columns that read_run() reads; conditions may follow.
+inline std::string select_runs() { return std::string{"SELECT "} + kRunColumns + "FROM runs JOIN jobs ON jobs.id = runs.job "; }
 
 }  // namespace rondo::jobs::sqlite

@@ -4,14 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <iterator>
-#include <set>
 #include <system_error>
 #include <utility>
 
 #include "jobs/job_json.h"
 #include "jobs/job_store.h"
-#include "jobs/named_few.h"
 #include "jobs/remote_runs.h"
 #include "jobs/sqlite/database.h"
 #include "jobs/sqlite/doctor.h"
@@ -19,6 +16,7 @@
 #include "jobs/sqlite/retention.h"
 #include "jobs/sqlite/rows.h"
 #include "jobs/sqlite/schema.h"
+#include "jobs/unusable_runs.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -91,15 +89,6 @@ constexpr std::array kMigrations{
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0 && static_cast<int>(RunState::Failed) == 2 &&
                   static_cast<int>(RunState::TimedOut) == 3,
               "the indexes above have these numbers");
-
-/// The note within its limit. The cut is never inside a character of valid UTF-8.
-std::string_view cut(std::string_view note) {
-  constexpr std::size_t kFollowing = 3;  // The most bytes of a character after the first one.
-  if (note.size() <= limits::kRunNote) return note;
-  std::size_t bytes = limits::kRunNote;
-  while (bytes > limits::kRunNote - kFollowing && (static_cast<unsigned char>(note[bytes]) & 0xc0U) == 0x80U) --bytes;
-  return note.substr(0, bytes);
-}
 
 class SqliteJobStore final : public JobStore {
  public:
@@ -215,20 +204,11 @@ class SqliteJobStore final : public JobStore {
   }
   Result<std::string> unusable_rows() override {
     if (Status looked = check_states(); !looked.ok()) return failure(std::move(looked));
-    NamedFew named;
-    for (auto id = unusable_.begin(); id != unusable_.end() && named.names_more();) {
-      const Result<std::string> wrong = wrong_with(*id);
-      if (!wrong) return wrong;
-      if (!wrong->empty()) named.add(*wrong);
-      id = wrong->empty() ? unusable_.erase(id) : std::next(id);
-    }
-    std::string text;
-    if (!unusable_.empty())
-      text = "runs that cannot be used: " + std::to_string(unusable_.size()) +
-             (named.count() == 1 ? ", the oldest is: " : ", the oldest are: ") + named.named();
+    const Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
+    if (!text) return text;
     const Result<std::string> jobs = jobs_that_are_never_due();
-    if (!jobs || text.empty() || jobs->empty()) return !jobs || text.empty() ? jobs : text;
-    return text + "; " + *jobs;
+    if (!jobs || text->empty() || jobs->empty()) return !jobs || text->empty() ? jobs : text;
+    return *text + "; " + *jobs;
   }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     if (Status wrong = database_->check_files(); !wrong.ok()) return failure(std::move(wrong));
@@ -285,7 +265,7 @@ class SqliteJobStore final : public JobStore {
       const Result<bool> row = statement.step();
       if (!row) return failure(row.error());
       if (!*row) break;
-      jobs.push_back(sqlite::read_job(statement));
+      jobs.push_back(read_job(sqlite::StatementRow{statement}));
     }
     statement.reset();
     return jobs;
@@ -309,11 +289,9 @@ class SqliteJobStore final : public JobStore {
 
   /// Sets run.id, to 0 if the instant has a row.
   Status add(JobRun& run) {
-    std::string parents;
-    for (const std::int64_t parent : run.parents) parents += (parents.empty() ? "" : " ") + std::to_string(parent);
     add_.bind(run.job_id).bind(run.scheduled).bind(run.due).bind(static_cast<std::int64_t>(run.band));
-    add_.bind(static_cast<std::int64_t>(run.state)).bind(static_cast<std::int64_t>(run.missed)).bind(run.ended).bind(cut(run.note));
-    add_.bind(parents);
+    add_.bind(static_cast<std::int64_t>(run.state)).bind(static_cast<std::int64_t>(run.missed)).bind(run.ended).bind(cut_note(run.note));
+    add_.bind(parents_text(run.parents));
     run.parameters ? add_.bind(*run.parameters) : add_.bind(std::optional<WallTime>{});
     add_.bind(run.address).bind(run.rerun_of);
     if (Status status = add_.run(); !status.ok()) return status;
@@ -332,7 +310,7 @@ class SqliteJobStore final : public JobStore {
   Status finish_one(const RunEnd& end) {
     if (end.is_withdrawn) return withdraw_one(end);
     finish_.bind(static_cast<std::int64_t>(end.state)).bind(end.due).bind(std::int64_t{end.attempt}).bind(end.begun);
-    finish_.bind(is_final(end.state) ? std::optional{end.ended} : std::nullopt).bind(cut(end.note)).bind(end.id);
+    finish_.bind(is_final(end.state) ? std::optional{end.ended} : std::nullopt).bind(cut_note(end.note)).bind(end.id);
     if (Status status = finish_.run(); !status.ok()) return status;
     if (!end.next || sqlite3_changes(database_->handle()) == 0) return {};
     return delay_.bind(*end.next).bind(end.id).run();
@@ -347,11 +325,11 @@ class SqliteJobStore final : public JobStore {
       if (!row) return failure(row.error());
       if (!*row) break;
       JobRun run;
-      const std::string wrong = sqlite::read_run(statement, run);
+      const std::string wrong = read_run(sqlite::StatementRow{statement}, run);
       if (wrong.empty()) {
         runs.push_back(std::move(run));
-      } else if (unusable_.size() < limits::kUnusableRuns) {
-        unusable_.insert(run.id);
+      } else {
+        unusable_.note(run.id);
       }
     }
     statement.reset();
@@ -367,11 +345,11 @@ class SqliteJobStore final : public JobStore {
     if (!last) return last.error();
     constexpr auto kStates = static_cast<std::int64_t>(RunState::Skipped);
     odd_.bind(checked_until_).bind(until).bind(kStates).bind(static_cast<std::int64_t>(Band::Backfill));
-    while (until > 0 && unusable_.size() < limits::kUnusableRuns) {
+    while (until > 0 && !unusable_.is_full()) {
       const Result<bool> row = odd_.step();
       if (!row) return odd_.reset(), row.error();
       if (!*row) break;
-      unusable_.insert(odd_.integer(0));
+      unusable_.note(odd_.integer(0));
     }
     odd_.reset();
     checked_until_ = until;
@@ -383,33 +361,31 @@ class SqliteJobStore final : public JobStore {
     const Result<bool> row = run_.bind(id).step();
     if (!row) return failure(row.error());
     JobRun run;
-    std::string wrong = *row ? sqlite::read_run(run_, run) : std::string{};
+    std::string wrong = *row ? read_run(sqlite::StatementRow{run_}, run) : std::string{};
     run_.reset();
     return wrong;
   }
 
   /// Started jobs whose next time is before or beyond all times, so that they never become due; also those whose next time is a text.
   Result<std::string> jobs_that_are_never_due() {
-    const auto found = jobs_of(never_due_.bind(sqlite::kTimesEnd).bind(static_cast<std::int64_t>(limits::kTroublesNamed)));
+    const auto found = jobs_of(never_due_.bind(kTimesEnd).bind(static_cast<std::int64_t>(limits::kTroublesNamed)));
     if (!found) return failure(found.error());
-    NamedFew named;
-    for (const StoredJob& one : *found) named.add("job '" + one.job.name.substr(0, limits::kJobName) + "': " + one.set_aside);
-    if (!named.names_more()) {
-      const Result<bool> row = never_due_count_.bind(sqlite::kTimesEnd).step();
+    return text_of_never_due(*found, [this]() -> Result<std::int64_t> {
+      const Result<bool> row = never_due_count_.bind(kTimesEnd).step();
       if (!row) return failure(row.error());
-      const auto count = static_cast<std::size_t>(never_due_count_.integer(0));
+      const std::int64_t count = never_due_count_.integer(0);
       never_due_count_.reset();
-      named.add_unnamed(std::max(count, named.count()) - named.count());
-    }
-    return named.text("more job never becomes due", "more jobs never become due");
+      return count;
+    });
   }
 
   const std::string path_;
   sqlite::DatabaseLock lock_;  // Ends after the database is closed.
   std::unique_ptr<Database> database_;
-  sqlite::RunRetention retention_{*database_};
-  std::set<std::int64_t> unusable_;  // Runs that were left out of an answer, or that check_states() found.
-  std::int64_t checked_until_ = 0;   // By check_states(), up to this run.
+  sqlite::SqliteRetention ended_runs_{*database_};
+  RunRetention retention_{ended_runs_};
+  UnusableRuns unusable_;           // Runs that were left out of an answer, or that check_states() found.
+  std::int64_t checked_until_ = 0;  // By check_states(), up to this run.
   Statement last_of_check_{*database_, "SELECT max(id) FROM (SELECT id FROM runs WHERE id > ? ORDER BY id LIMIT ?)"};
   Statement odd_{*database_,
                  "SELECT id FROM runs WHERE id > ? AND id <= ? AND (typeof(state) <> 'integer' OR state NOT BETWEEN 0 AND ? "
@@ -421,18 +397,18 @@ class SqliteJobStore final : public JobStore {
                  "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, next = excluded.next"};
   Statement no_parents_{*database_, "DELETE FROM parents WHERE child = (SELECT id FROM jobs WHERE name = ?)"};
   Statement add_parent_{*database_, "INSERT INTO parents (parent, child) SELECT ?, id FROM jobs WHERE name = ?"};
-  Statement children_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
+  Statement children_{*database_, (std::string{"SELECT "} + kJobColumns +
                                    "FROM parents JOIN jobs ON jobs.id = parents.child WHERE parents.parent = ? ORDER BY jobs.name LIMIT ?")
                                       .c_str()};
   Statement remove_{*database_, "DELETE FROM jobs WHERE name = ?"};
   Statement set_running_{*database_, "UPDATE jobs SET running = ?, next = ?, spec = ? WHERE name = ?"};
-  Statement find_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs WHERE name = ?").c_str()};
-  Statement list_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns + "FROM jobs WHERE name > ? ORDER BY name LIMIT ?").c_str()};
-  Statement due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
+  Statement find_{*database_, (std::string{"SELECT "} + kJobColumns + "FROM jobs WHERE name = ?").c_str()};
+  Statement list_{*database_, (std::string{"SELECT "} + kJobColumns + "FROM jobs WHERE name > ? ORDER BY name LIMIT ?").c_str()};
+  Statement due_{*database_, (std::string{"SELECT "} + kJobColumns +
                               "FROM jobs WHERE running = 1 AND next IS NOT NULL AND next >= 0 AND next <= ? AND (next, id) > (?, ?) "
                               "ORDER BY next, id LIMIT ?")
                                  .c_str()};
-  Statement never_due_{*database_, (std::string{"SELECT "} + sqlite::kJobColumns +
+  Statement never_due_{*database_, (std::string{"SELECT "} + kJobColumns +
                                     "FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?) LIMIT ?")
                                        .c_str()};
   Statement never_due_count_{*database_, "SELECT count(*) FROM jobs WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= ?)"};
@@ -452,22 +428,20 @@ class SqliteJobStore final : public JobStore {
                        "UPDATE jobs SET next = ? WHERE id = (SELECT job FROM runs WHERE id = ? AND state = 0) AND running = 1 "
                        "AND (next IS NULL OR next > ?)"};
   Statement withdraw_{*database_, "DELETE FROM runs WHERE id = ? AND state = 0"};
-  Statement unfinished_{*database_,
-                        (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id").c_str()};
-  Statement run_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE runs.id = ?").c_str()};
-  Statement runs_{*database_,
-                  (std::string{"SELECT "} + sqlite::kRunColumns + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC").c_str()};
+  Statement unfinished_{*database_, (sqlite::select_runs() + "WHERE runs.state = 0 AND runs.id > ? ORDER BY runs.id").c_str()};
+  Statement run_{*database_, (sqlite::select_runs() + "WHERE runs.id = ?").c_str()};
+  Statement runs_{*database_, (sqlite::select_runs() + "WHERE jobs.name = ? AND runs.id < ? ORDER BY runs.id DESC").c_str()};
   Statement remember_{*database_, "INSERT INTO remembered (key, text) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text"};
   Statement remembered_{*database_, "SELECT text FROM remembered WHERE key = ?"};
-  Statement failures_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
-                                   "WHERE runs.state IN (2, 3) AND runs.id < ? AND runs.ended >= ? AND (? = '' OR "
-                                   "CASE WHEN json_valid(jobs.spec) "
-                                   "THEN substr(jobs.spec ->> '$.handler', 1, length(?)) = ? END) ORDER BY runs.id DESC")
-                                      .c_str()};
-  Statement last_ended_{*database_, (std::string{"SELECT "} + sqlite::kRunColumns +
-                                     "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
-                                     "ORDER BY runs.ended DESC, runs.id DESC")
-                                        .c_str()};
+  Statement failures_{*database_,
+                      (sqlite::select_runs() + "WHERE runs.state IN (2, 3) AND runs.id < ? AND runs.ended >= ? AND (? = '' OR "
+                                               "CASE WHEN json_valid(jobs.spec) "
+                                               "THEN substr(jobs.spec ->> '$.handler', 1, length(?)) = ? END) ORDER BY runs.id DESC")
+                          .c_str()};
+  Statement last_ended_{
+      *database_, (sqlite::select_runs() + "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
+                                           "ORDER BY runs.ended DESC, runs.id DESC")
+                      .c_str()};
   Statement instants_{*database_,
                       "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 AND rerun_of = 0 "
                       "ORDER BY scheduled LIMIT ?"};

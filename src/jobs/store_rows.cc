@@ -1,4 +1,4 @@
-#include "jobs/sqlite/rows.h"
+#include "jobs/store_rows.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,14 +13,14 @@
 #include "rondo/base/text.h"
 #include "rondo/jobs/limits.h"
 
-namespace rondo::jobs::sqlite {
+namespace rondo::jobs {
 
 namespace {
 
 /// The columns of a row. Keeps the first one that cannot be used.
 class Columns {
  public:
-  explicit Columns(const Statement& row) : row_(row) {}
+  explicit Columns(const StoredRow& row) : row_(row) {}
 
   std::int64_t integer(int at, std::string_view name, std::int64_t least = std::numeric_limits<std::int64_t>::min(),
                        std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
@@ -32,11 +32,11 @@ class Columns {
   WallTime time(int at, std::string_view name, WallTime earliest = kEarliestTime) {
     if (!row_.is_integer(at)) {
       refuse(name, quoted(at) + " is no time");
-    } else if (row_.time(at) < earliest || row_.time(at) >= kTimesEnd) {
+    } else if (const WallTime value = WallTime::from_nanoseconds(row_.integer(at)); value < earliest || value >= kTimesEnd) {
       refuse(name, std::to_string(row_.integer(at)) + " is not a time in nanoseconds before the year 2262 and from " +
                        (earliest == kEarliestTime ? "1970" : "1678") + " on");
     } else {
-      return row_.time(at);
+      return value;
     }
     return WallTime{};
   }
@@ -54,7 +54,7 @@ class Columns {
   std::string quoted(int at) const { return row_.is_null(at) ? "NULL" : "'" + row_.text(at).substr(0, kQuoted) + "'"; }
 
   static constexpr std::size_t kQuoted = 100;
-  const Statement& row_;
+  const StoredRow& row_;
 };
 
 /// The number of a name of an enumeration.
@@ -100,7 +100,7 @@ std::string wrong_definition(const Job& job, const std::string& name) {
 
 }  // namespace
 
-StoredJob read_job(const Statement& row) {
+StoredJob read_job(const StoredRow& row) {
   Columns columns(row);
   StoredJob stored{.id = row.integer(0), .job = {}, .is_running = row.integer(2) != 0, .next = columns.optional_time(3, "next")};
   columns.integer(2, "running", 0, 1);
@@ -118,7 +118,7 @@ StoredJob read_job(const Statement& row) {
   return stored;
 }
 
-std::string read_run(const Statement& row, JobRun& run) {
+std::string read_run(const StoredRow& row, JobRun& run) {
   Columns columns(row);
   run = {.id = row.integer(0), .job_id = row.integer(1), .job = row.text(2)};
   run.scheduled = columns.time(3, "scheduled", kEarliestInstant);
@@ -148,4 +148,18 @@ std::string read_run(const Statement& row, JobRun& run) {
   return "table runs, run " + std::to_string(run.id) + " of the job '" + run.job.substr(0, limits::kJobName) + "', " + columns.wrong;
 }
 
-}  // namespace rondo::jobs::sqlite
+std::string_view cut_note(std::string_view note) {
+  constexpr std::size_t kFollowing = 3;  // The most bytes of a character after the first one.
+  if (note.size() <= limits::kRunNote) return note;
+  std::size_t bytes = limits::kRunNote;
+  while (bytes > limits::kRunNote - kFollowing && (static_cast<unsigned char>(note[bytes]) & 0xc0U) == 0x80U) --bytes;
+  return note.substr(0, bytes);
+}
+
+std::string parents_text(const std::vector<std::int64_t>& parents) {
+  std::string text;
+  for (const std::int64_t parent : parents) text += (text.empty() ? "" : " ") + std::to_string(parent);
+  return text;
+}
+
+}  // namespace rondo::jobs
