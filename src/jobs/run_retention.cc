@@ -16,7 +16,7 @@ constexpr std::size_t kEntriesOfCall = 50'000;
 /// The entries that a search for the next job counts for.
 constexpr std::size_t kEntriesOfSearch = 20;
 
-/// A job is looked at when it may have so many runs more than remain: a look reads as many entries as remain.
+/// A job is checked when it may have so many runs more than remain: a check reads as many entries as remain.
 std::size_t slack_of(std::size_t kept) { return std::max<std::size_t>(kept / 10, 1); }
 
 }  // namespace

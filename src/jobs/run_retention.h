@@ -1,5 +1,5 @@
-// RunRetention: removes old ended runs, by their age, and of jobs that have many. It counts the runs that are added, so that it looks only
-// at jobs that may have too many; after a start it looks at each job once. By age it reads the old runs in the order of their ends, and
+// RunRetention: removes old ended runs, by their age, and of jobs that have many. It counts the runs that are added, so that it checks only
+// jobs that may have too many; after a start it checks each job once. By age it reads the old runs in the order of their ends, and
 // begins again when it has read all of them. Two kinds of runs remain: the last one of its job that has begun and ended, because the fact
 // job-succeeded rests on it; and one that a run without an end names as a parent. One thread.
 #pragma once
@@ -27,8 +27,8 @@ struct EndedRun {
   std::int64_t id = 0;
   std::int64_t job_id = 0;
   std::int64_t ended = 0;
-  bool is_last = false;                      // Of the runs of its job that have begun, it was the last to end.
-  std::optional<std::int64_t> instant = {};  // Of its schedule; empty for a triggered run.
+  bool is_last = false;                      // No run of its job that has begun ended later.
+  std::optional<std::int64_t> instant = {};  // A scheduled one; empty for a triggered run.
 };
 
 /// A place in the order of the ends of runs: by time, then by id.
@@ -80,7 +80,7 @@ class RunRetention {
   /// A job that has too many runs.
   struct Trimmed {
     std::int64_t job_id = 0;
-    std::int64_t after = 0;  // Runs up to this id were looked at.
+    std::int64_t after = 0;  // Runs up to this id were read.
     std::int64_t until = 0;  // Runs from this id on remain.
   };
   /// Appends runs to remove, at most 'max'.
@@ -92,19 +92,19 @@ class RunRetention {
   /// Chooses the jobs of a pass, and notes which runs must remain.
   Status begin_pass(std::size_t kept);
   Status read_needed();
-  /// The next job to look at; 0: none.
+  /// The next job to check; 0: none.
   Result<std::int64_t> next_job();
-  /// Looks at jobs until one has too many runs.
+  /// Checks jobs until one has too many runs.
   Status find_trimmed(std::size_t kept, std::size_t& budget);
 
   RetentionQueries& queries_;
-  std::unordered_map<std::int64_t, std::size_t> added_;  // Runs by job since it was looked at.
+  std::unordered_map<std::int64_t, std::size_t> added_;  // Runs by job since it was checked.
   std::deque<std::int64_t> chosen_;                      // Jobs of this pass.
-  std::int64_t first_check_ = 0;                         // Jobs up to this id were looked at since the start.
+  std::int64_t first_check_ = 0;                         // Jobs up to this id were checked since the start.
   bool has_checked_all_ = false;
   bool is_in_pass_ = false;
   Trimmed trimmed_;                          // job_id 0: none.
-  EndPlace aged_to_;                         // Runs up to this place were looked at for their age.
+  EndPlace aged_to_;                         // Runs up to this place were read for their age.
   std::unordered_set<std::int64_t> needed_;  // Parents of runs without an end when the pass began.
   std::int64_t newest_ = 0;                  // The newest run when the pass began: a later run has no earlier parent.
 };

@@ -1,0 +1,24 @@
+// make_postgresql_job_store(): jobs and their runs in a PostgreSQL database. The component postgresql.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rondo/base/result.h"
+
+namespace rondo::jobs {
+
+class JobStore;
+
+/// Returns a store in a database of PostgreSQL 13 or later. 'url' is libpq's: "postgresql://user@host/database", or "host=... dbname=...".
+/// The call connects, which may take the connect_timeout of 'url' (default 5 s) for each of its hosts, and creates the schema "rondo" with
+/// its tables if they are missing; it migrates an earlier version.
+///
+/// Errors: InvalidArgument if 'url' cannot be parsed; Unavailable, with the server's reason, if the server cannot be reached;
+/// PermissionDenied; FailedPrecondition for a later version, an older server, or a schema "rondo" of another program.
+///
+/// One scheduler at a time owns the jobs, by a lease of 6 s in the database. A store whose lease another scheduler has taken fails each
+/// later write with FailedPrecondition: its user must end. The functions of the store block.
+Result<std::shared_ptr<JobStore>> make_postgresql_job_store(const std::string& url);
+
+}  // namespace rondo::jobs

@@ -1,0 +1,164 @@
+#include "jobs/postgresql/ownership.h"
+
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include "jobs/postgresql/schema.h"
+#include "rondo/base/text.h"
+#include "rondo/calendar/rfc3339.h"
+
+namespace rondo::jobs::postgresql {
+
+namespace {
+
+constexpr const char* kNow = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+
+std::string random_number() {
+  std::array<char, 16> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    std::random_device source;
+    for (char& byte : bytes) byte = static_cast<char>(source());
+  }
+  return {bytes.data(), bytes.size()};
+}
+
+/// "process 123 on host", for people.
+std::string name_of_process() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"an unknown host"};
+  return "process " + std::to_string(::getpid()) + " on " + visible_text(host.data());
+}
+
+std::string seconds_text(Duration duration) {
+  const auto tenths = (duration + 50ms) / 100ms;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
+}
+
+}  // namespace
+
+Ownership::Ownership(Database& database, const StoreOptions& options)
+    : database_(database),
+      clock_(options.clock != nullptr ? *options.clock : system_clock_),
+      lease_(options.lease),
+      owner_(random_number()),
+      name_(name_of_process()) {}
+
+Ownership::~Ownership() {
+  // Without a connection the lease ends by itself, and a try could take seconds.
+  if (!is_claimed_ || !lost_.ok() || !database_.is_connected()) return;
+  static_cast<void>(database_.query("UPDATE rondo.shards SET until = clock_timestamp() WHERE owner = $1 AND epoch = $2",
+                                    Values{}.add(owner_).add(epoch_)));
+}
+
+Status Ownership::claim() {
+  if (!lost_.ok()) return lost_;
+  if (!is_claimed_) return database_.transaction([this] { return take(); });
+  if (clock_.now() < renewed_at_ + lease_) return {};
+  return database_.transaction([this] { return check(); });
+}
+
+Status Ownership::take() {
+  const Instant sent = clock_.now();
+  const WallTime before = clock_.wall_now();
+  const auto locked = database_.query("SELECT shard FROM rondo.shards ORDER BY shard FOR UPDATE");
+  if (!locked) return locked.error();
+  const auto others = database_.query(
+      "SELECT name, (extract(epoch FROM until) * 1000000)::bigint FROM rondo.shards "
+      "WHERE owner <> $1 AND until > clock_timestamp() ORDER BY until DESC LIMIT 1",
+      Values{}.add(owner_));
+  if (!others) return others.error();
+  if (others->size() > 0) {
+    const auto until = WallTime::from_nanoseconds((*others)[0].integer(1) * 1000);
+    return {StatusCode::AlreadyExists, "another scheduler runs the jobs of this database: " + visible_text((*others)[0].text(0)) +
+                                           ", until " + calendar::format_rfc3339(until) + " unless it renews that"};
+  }
+  const auto taken = database_.query(
+      std::string{"WITH taken AS (UPDATE rondo.shards SET owner = $1, name = $2, epoch = (SELECT max(epoch) + 1 FROM rondo.shards), "
+                  "until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) SELECT count(*), max(epoch), "} +
+          kNow + ", (SELECT version FROM rondo.changes) FROM taken",
+      Values{}.add(owner_).add_text(name_).add(lease_ / 1ms));
+  if (!taken) return taken.error();
+  const Rows::Row row = (*taken)[0];
+  if (row.integer(0) != kShards)
+    return {StatusCode::DataLoss, "the table rondo.shards has " + std::to_string(row.integer(0)) + " rows, not 64"};
+  if (Status wrong = check_clock(before, row.integer(2)); !wrong.ok()) return wrong;
+  database_.after_commit([this, sent, epoch = row.integer(1), changes = row.integer(3)] {
+    database_.clear_missed_commit();
+    is_claimed_ = true;
+    epoch_ = epoch;
+    changes_ = changes;
+    renewed_at_ = sent;
+  });
+  return {};
+}
+
+Status Ownership::check() {
+  if (!lost_.ok()) return lost_;
+  if (!is_claimed_) {
+    database_.before_commit("UPDATE rondo.changes SET version = version + 1");
+    return {};
+  }
+  if (database_.has_missed_commit()) {
+    return lost_ = {StatusCode::FailedPrecondition, "a change was stored whose end the database did not report: start again"};
+  }
+  if (checked_in_ == database_.transaction_number()) return {};
+  static constexpr std::array kFirst{0};  // All shards have one owner.
+  Status checked = is_renewal_due() ? renew() : check_shards(kFirst);
+  if (checked.ok()) checked_in_ = database_.transaction_number();
+  return checked;
+}
+
+Status Ownership::renew() {
+  const Instant sent = clock_.now();
+  const WallTime before = clock_.wall_now();
+  // Rows are locked in the order in which take() locks them.
+  const auto renewed =
+      database_.query(std::string{"WITH own AS (SELECT shard FROM rondo.shards WHERE owner = $1 AND epoch = $2 ORDER BY shard FOR UPDATE), "
+                                  "renewed AS (UPDATE rondo.shards SET until = clock_timestamp() + $3 * interval '1 millisecond' FROM own "
+                                  "WHERE shards.shard = own.shard RETURNING 1) SELECT count(*), "} +
+                          kNow + " FROM renewed",
+                      Values{}.add(owner_).add(epoch_).add(lease_ / 1ms));
+  if (!renewed) return renewed.error();
+  if ((*renewed)[0].integer(0) != kShards) return taken_over();
+  if (Status wrong = check_clock(before, (*renewed)[0].integer(1)); !wrong.ok()) return wrong;
+  database_.after_commit([this, sent] { renewed_at_ = sent; });
+  return {};
+}
+
+Status Ownership::check_shards(std::span<const int> shards) {
+  const std::vector<std::optional<std::int64_t>> numbers(shards.begin(), shards.end());
+  const auto own =
+      database_.query("SELECT shard FROM rondo.shards WHERE shard = ANY ($1) AND owner = $2 AND epoch = $3 ORDER BY shard FOR SHARE",
+                      Values{}.add(numbers).add(owner_).add(epoch_));
+  if (!own) return own.error();
+  return own->size() == shards.size() ? Status{} : taken_over();
+}
+
+Result<bool> Ownership::is_changed_elsewhere() {
+  if (!is_claimed_) return false;
+  if (is_renewal_due() || !lost_.ok()) {
+    if (Status checked = database_.transaction([this] { return check(); }); !checked.ok()) return failure(std::move(checked));
+  }
+  const auto changes = database_.number("SELECT version FROM rondo.changes");
+  if (!changes) return failure(changes.error());
+  return std::exchange(changes_, *changes) != *changes;
+}
+
+Status Ownership::taken_over() { return lost_ = {StatusCode::FailedPrecondition, "another scheduler has taken over the jobs"}; }
+
+/// 'before': the own time when the question was sent. The answer is here now, so the database's time must be between both.
+Status Ownership::check_clock(WallTime before, std::int64_t microseconds) const {
+  const auto theirs = WallTime::from_nanoseconds(microseconds * 1000);
+  const WallTime after = clock_.wall_now();
+  const Duration difference = theirs < before ? before - theirs : theirs > after ? theirs - after : Duration{0};
+  if (difference <= lease_ / 2) return {};
+  return {StatusCode::FailedPrecondition, "the clock of the database is " + seconds_text(difference) +
+                                              (theirs < before ? " behind" : " ahead of") + " that of this machine, and at most " +
+                                              seconds_text(lease_ / 2) + " are possible: correct the clocks"};
+}
+
+}  // namespace rondo::jobs::postgresql

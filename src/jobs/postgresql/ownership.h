@@ -1,0 +1,61 @@
+// Ownership: the lease of the jobs for one scheduler, as rows of the table shards, and the fence of its transactions.
+//
+// The owner is a number that is drawn at random for each store, and each claim begins a new epoch. A renewal and each transaction that
+// writes name both. So a scheduler that was stopped, and whose lease another one has taken meanwhile, cannot write when it goes on: the
+// check locks a row of the table until the end of the transaction, and the other scheduler needs that lock to take it.
+//
+// The lease counts from the time when its renewal was sent, by the monotonic clock. The end in the table is the database's time alone.
+// One thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "jobs/postgresql/database.h"
+#include "jobs/postgresql/options.h"
+#include "rondo/base/status.h"
+
+namespace rondo::jobs::postgresql {
+
+class Ownership {
+ public:
+  /// 'database' must outlive it.
+  Ownership(Database& database, const StoreOptions& options);
+  /// Gives the jobs up.
+  ~Ownership();
+  Ownership(const Ownership&) = delete;
+  Ownership& operator=(const Ownership&) = delete;
+
+  /// JobStore::claim(). FailedPrecondition also if the clocks of the database and of this machine differ by more than half a lease.
+  Status claim();
+  /// Called in each transaction before it writes: renews, or checks, what is claimed. Without a claim it counts the transaction for the
+  /// owner.
+  Status check();
+  /// JobStore::is_changed_elsewhere(). Renews.
+  Result<bool> is_changed_elsewhere();
+
+ private:
+  Status take();
+  Status renew();
+  /// Locks the rows of these shards, which must still be its own.
+  Status check_shards(std::span<const int> shards);
+  bool is_renewal_due() const { return clock_.now() >= renewed_at_ + lease_ / 3; }
+  Status taken_over();
+  Status check_clock(WallTime before, std::int64_t microseconds) const;
+
+  Database& database_;
+  const SystemClock system_clock_;
+  const Clock& clock_;
+  const Duration lease_;
+  const std::string owner_;
+  const std::string name_;
+  bool is_claimed_ = false;
+  std::int64_t epoch_ = 0;
+  Instant renewed_at_;            // When the last renewal was sent.
+  std::uint64_t checked_in_ = 0;  // In this transaction.
+  std::int64_t changes_ = 0;      // The version that was read last.
+  Status lost_;                   // Once it is set, nothing is written any more.
+};
+
+}  // namespace rondo::jobs::postgresql
