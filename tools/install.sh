@@ -48,6 +48,20 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
 
+# Files that are only needed while the packages are installed.
+leftovers=()
+remove_leftovers() { [ ${#leftovers[@]} -eq 0 ] || "${as_root[@]}" rm -f "${leftovers[@]}"; }
+trap remove_leftovers EXIT
+
+# PostgreSQL's package makes a cluster of databases and starts it. Tests make their own, and only need the programs.
+keep_postgresql_without_cluster() {
+  local settings=/etc/postgresql-common/createcluster.d
+  "${as_root[@]}" mkdir -p "$settings"
+  echo "create_main_cluster = false" | "${as_root[@]}" tee "$settings/rondo.conf" >/dev/null
+  leftovers+=("$settings/rondo.conf")
+}
+if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then keep_postgresql_without_cluster; fi
+
 # FRR's package starts its daemons, now and at each start of the machine. Neither is wanted here: only the programs are.
 keep_frr_stopped() {
   if [ -d /run/systemd/system ] && [ ! -e /etc/systemd/system/frr.service ]; then
@@ -57,7 +71,7 @@ keep_frr_stopped() {
   if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee /usr/sbin/policy-rc.d >/dev/null
     "${as_root[@]}" chmod 755 /usr/sbin/policy-rc.d
-    trap '"${as_root[@]}" rm -f /usr/sbin/policy-rc.d' EXIT
+    leftovers+=(/usr/sbin/policy-rc.d)
   fi
 }
 if [[ " ${missing[*]} " == *" frr "* ]]; then keep_frr_stopped; fi

@@ -56,12 +56,13 @@ Result<std::vector<std::pair<std::string, std::string>>> connection_settings(con
     if (option->val != nullptr) settings.emplace_back(option->keyword, option->val);
   }
   // A server whose machine is gone is noticed within some 15 s, with and without data under way.
-  constexpr std::array<std::pair<const char*, const char*>, 8> kDefaults{{{"connect_timeout", "5"},
+  constexpr std::array<std::pair<const char*, const char*>, 9> kDefaults{{{"connect_timeout", "5"},
                                                                           {"keepalives", "1"},
                                                                           {"keepalives_idle", "5"},
                                                                           {"keepalives_interval", "3"},
                                                                           {"keepalives_count", "3"},
                                                                           {"tcp_user_timeout", "10000"},
+                                                                          {"target_session_attrs", "read-write"},
                                                                           {"client_encoding", "UTF8"},
                                                                           {"fallback_application_name", "rondo"}}};
   for (const auto& [keyword, value] : kDefaults) {
@@ -154,6 +155,7 @@ Result<std::vector<Rows>> Database::exchange(std::span<const Command> commands) 
   if (PQpipelineSync(connection) != 1) return failure(lost({}));
   std::vector<Rows> answers;
   Status error;
+  bool is_standby = false;
   for (bool was_end = false;;) {
     if (!wait_for_result()) return failure(lost("the server does not answer"));
     PGresult* const result = PQgetResult(connection);
@@ -169,11 +171,14 @@ Result<std::vector<Rows>> Database::exchange(std::span<const Command> commands) 
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
       answers.push_back(std::move(rows));
     } else if (status != PGRES_PIPELINE_ABORTED && error.ok()) {
-      const char* const state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-      error = {code_of(state == nullptr ? "" : state), one_line(PQresultErrorMessage(result))};
+      const char* const field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+      const std::string_view state = field == nullptr ? "" : field;
+      is_standby = state == "25006";
+      error = {code_of(state), one_line(PQresultErrorMessage(result))};
     }
   }
-  if (PQstatus(connection) != CONNECTION_OK) return failure(lost(std::string{error.message()}));
+  // After a failover another host of the url may be the primary server.
+  if (PQstatus(connection) != CONNECTION_OK || is_standby) return failure(lost(std::string{error.message()}));
   if (!error.ok()) return failure(error.with_context(name_));
   return answers;
 }

@@ -49,7 +49,7 @@ Ownership::Ownership(Database& database, const StoreOptions& options)
 
 Ownership::~Ownership() {
   // Without a connection the lease ends by itself, and a try could take seconds.
-  if (!is_claimed_ || !lost_.ok() || !database_.is_connected()) return;
+  if (!is_claimed_ || !database_.is_connected()) return;
   static_cast<void>(database_.query("UPDATE rondo.shards SET until = clock_timestamp() WHERE owner = $1 AND epoch = $2",
                                     Values{}.add(owner_).add(epoch_)));
 }

@@ -331,8 +331,8 @@ class PostgresqlJobStore final : public JobStore, private RetentionQueries {
     std::int64_t count = 0;
     for (const auto& list : lists) count += static_cast<std::int64_t>(list.size());
     if (count == 0) return {};
-    const auto ids = database_->query(
-        "SELECT nextval('rondo.runs_id_seq') AS id FROM generate_series(1, $1) ORDER BY id", Values{}.add(count));
+    const auto ids =
+        database_->query("SELECT nextval('rondo.runs_id_seq') AS id FROM generate_series(1, $1) ORDER BY id", Values{}.add(count));
     if (!ids) return ids.error();
     std::size_t at = 0;
     for (const auto& list : lists) {
