@@ -16,11 +16,11 @@ set(RONDO_SYSTEM_CASES "*Linux*:*linux*")
 set(RONDO_LONG_CASES "*Property*:*Model*:*Million*:*Storm*:*Large*:*Faults*:*Fence*:*Epoch*:*Bounds*")
 set(RONDO_FULL_CASES "${RONDO_LONG_CASES}:*Contract*")
 
-# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [LOCK name] [ENVIRONMENT ...]): one GoogleTest binary; ctest lists
-# every case. A TIMEOUT ends a test that hangs; a slow machine must not reach it.
+# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [LOCK name] [ENVIRONMENT ...] [SHARED]): one GoogleTest binary; ctest
+# lists every case. SHARED: its full cases share some processes, because each process starts a server, which takes seconds. A TIMEOUT ends a test that hangs; a slow machine must not reach it.
 # Without LABELS each case gets its tier as its label, and its unit cases also form the quick tier.
 function(rondo_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;LOCK" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED" "TIMEOUT;LOCK" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
@@ -36,13 +36,17 @@ function(rondo_test name)
   if(ARG_LABELS)
     rondo_discover(${name} "*" "${ARG_LABELS}")
   elseif(RONDO_SANITIZE MATCHES "address")
-    rondo_shared(${name} "*-${RONDO_LONG_CASES}:${RONDO_SYSTEM_CASES}")
+    rondo_shared(${name} "*-${RONDO_LONG_CASES}:${RONDO_SYSTEM_CASES}" unit)
     rondo_discover(${name} "${RONDO_LONG_CASES}:-${RONDO_SYSTEM_CASES}" full)
     rondo_discover(${name} "${RONDO_SYSTEM_CASES}" system)
   else()
     rondo_discover(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}" unit)
     rondo_quick(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}")
-    rondo_discover(${name} "${RONDO_FULL_CASES}:-${RONDO_SYSTEM_CASES}" full)
+    if(ARG_SHARED)
+      rondo_shared(${name} "${RONDO_FULL_CASES}:-${RONDO_SYSTEM_CASES}" full)
+    else()
+      rondo_discover(${name} "${RONDO_FULL_CASES}:-${RONDO_SYSTEM_CASES}" full)
+    endif()
     rondo_discover(${name} "${RONDO_SYSTEM_CASES}" system)
   endif()
 endfunction()
@@ -77,16 +81,17 @@ function(rondo_quick name filter)
   endforeach()
 endfunction()
 
-# With the address sanitizer: the unit and contract cases of a binary in four processes that share them. There a process costs more than a
-# tenth of a second before its case begins. The plain build runs each of these cases in a process of its own.
+# The cases of a binary that match 'filter' in four processes that share them. With the address sanitizer these are the unit and contract
+# cases: there a process costs more than a tenth of a second before its case begins. The plain build runs each of these cases in a process
+# of its own, except those of a SHARED binary.
 set(RONDO_SHARED_PROCESSES 4)
-function(rondo_shared name filter)
+function(rondo_shared name filter label)
   math(EXPR last "${RONDO_SHARED_PROCESSES} - 1")
   foreach(index RANGE ${last})
     set(test "shared.${name}.${index}")
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set(environment ${ARG_ENVIRONMENT} GTEST_TOTAL_SHARDS=${RONDO_SHARED_PROCESSES} GTEST_SHARD_INDEX=${index})
-    set_tests_properties(${test} PROPERTIES LABELS unit TIMEOUT 1200 COST 10 ENVIRONMENT "${environment}")
+    set_tests_properties(${test} PROPERTIES LABELS ${label} TIMEOUT 1200 COST 10 ENVIRONMENT "${environment}")
   endforeach()
   # A filter that matches no test is a mistake, so it fails. A binary with fewer cases than processes leaves the last ones without a case.
   set_tests_properties(shared.${name}.0 PROPERTIES FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran")
@@ -192,10 +197,13 @@ function(rondo_library folder)
   endif()
 endfunction()
 
-# rondo_part(<name> <folder> DEPENDS ... [LINK ...]): adds src/<folder> to the component <name>; LINK names the packages that it needs, and
-# DEPENDS our folders.
+# rondo_part(<name> <folder> DEPENDS ... [LINK ...] [SHARED]): adds src/<folder> to the component <name>; LINK names the packages that it needs, and
+# DEPENDS our folders. SHARED is for its tests, see rondo_test.
 function(rondo_part name folder)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED" "" "DEPENDS;LINK" ${ARGN})
+  if(ARG_SHARED)
+    set(shared SHARED)
+  endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
@@ -206,6 +214,6 @@ function(rondo_part name folder)
   rondo_objects(${name} ${name} SOURCES ${sources} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK})
   if(tests AND RONDO_BUILD_TESTS)
     # These tests start servers and write a million keys, which takes long under a sanitizer on a loaded machine.
-    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 1200)
+    rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim rondo_replay ${ARG_LINK} TIMEOUT 1200 ${shared})
   endif()
 endfunction()

@@ -37,7 +37,8 @@ StatusCode code_of(std::string_view state) {
 /// In one line, without the blank lines at the end.
 std::string one_line(std::string_view message) {
   std::string line{message.substr(0, message.find_last_not_of("\n ") + 1)};
-  std::ranges::replace(line, '\n', ' ');
+  std::ranges::replace_if(
+      line, [](char letter) { return letter == '\n' || letter == '\t'; }, ' ');
   return line;
 }
 
