@@ -10,13 +10,13 @@ namespace rondo::jobs {
 
 class JobStore;
 
-/// Returns a store in a database of PostgreSQL 13 or later. 'url' is libpq's: "postgresql://user@host/database", or "host=... dbname=...".
+/// Returns a store in a database of PostgreSQL 10 or later. 'url' is libpq's: "postgresql://user@host/database", or "host=... dbname=...".
 /// The call connects, which may take the connect_timeout of 'url' (default 5 s) for each of its hosts, and creates the schema "rondo" with
 /// its tables if they are missing; it migrates an earlier version.
 ///
 /// Errors: InvalidArgument if 'url' cannot be parsed; Unavailable, with the server's reason, if the server cannot be reached, refuses the
-/// user, or is a standby; PermissionDenied if the user may not create the schema or use its tables; FailedPrecondition for a later version,
-/// an older server, or a schema "rondo" of another program.
+/// user, or is a standby; PermissionDenied if the user may not create the schema or use its tables; FailedPrecondition for a later version
+/// of the tables, or a schema "rondo" of another program.
 ///
 /// One scheduler at a time owns the jobs, by a lease of 6 s in the database. A store whose lease another scheduler has taken fails each
 /// later write with FailedPrecondition: its user must end. The functions of the store block.

@@ -16,7 +16,6 @@ constexpr Duration kIdleTimeout = 5s;
 constexpr Duration kAnswerTimeout = 20s;
 constexpr Duration kFirstPause = 100ms;
 constexpr Duration kLastPause = 5s;
-constexpr int kOldestServer = 130000;  // Earlier ones cannot report the outcome of a transaction.
 
 std::string milliseconds(Duration duration) { return std::to_string(duration / 1ms); }
 
@@ -76,17 +75,12 @@ Result<std::vector<std::pair<std::string, std::string>>> connection_settings(con
 Database::Database(std::string url, const StoreOptions& options)
     : url_(std::move(url)),
       clock_(options.clock != nullptr ? *options.clock : system_clock_),
-      limits_(limits_statement(options.lock_timeout)),
-      begin_limits_(limits_ + ", pg_current_xact_id()::text::bigint") {}
+      limits_(limits_statement(options.lock_timeout)) {}
 
 Result<std::unique_ptr<Database>> Database::open(const std::string& url, const StoreOptions& options) {
   if (auto settings = connection_settings(url); !settings) return failure(std::move(settings.error()));
   std::unique_ptr<Database> database{new Database(url, options)};
   if (Status connected = database->connect(); !connected.ok()) return failure(std::move(connected));
-  if (const int version = PQserverVersion(database->connection_.get()); version < kOldestServer) {
-    return failure(StatusCode::FailedPrecondition,
-                   database->name_ + ": the server has the version " + std::to_string(version / 10'000) + ", and 13 or later is needed");
-  }
   return database;
 }
 
@@ -191,7 +185,7 @@ Result<Rows> Database::query(const std::string& statement, const Values& values)
   const bool begins = is_in_transaction_ && !has_begun_;
   if (begins) commands.push_back({"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &kNone});
   // Without BEGIN the statements of a pipeline are one transaction.
-  if (!has_begun_) commands.push_back({begins ? begin_limits_.c_str() : limits_.c_str(), &kNone});
+  if (!has_begun_) commands.push_back({limits_.c_str(), &kNone});
   commands.push_back({statement.c_str(), &values});
   if (begins) has_begun_ = true;
   auto answers = exchange(commands);
@@ -199,7 +193,6 @@ Result<Rows> Database::query(const std::string& statement, const Values& values)
     if (is_in_transaction_) failed_ = answers.error();
     return failure(std::move(answers.error()));
   }
-  if (begins) id_ = (*answers)[1][0].integer(3);
   return std::move(answers->back());
 }
 
@@ -221,7 +214,7 @@ Status Database::transaction(const std::function<Status()>& work) {
   const auto end = [this] {
     is_in_transaction_ = has_begun_ = false;
     failed_ = {};
-    id_ = 0;
+    confirmation_.reset();
     last_statement_.clear();
     after_commit_.clear();
   };
@@ -253,12 +246,14 @@ Status Database::commit() {
     const bool is_stored = answers->back().command() == "COMMIT";  // Not "ROLLBACK", of a transaction that had failed.
     return is_stored ? Status{} : Status{StatusCode::Unavailable, name_ + ": the transaction was rolled back"};
   }
-  if (connection_ != nullptr || id_ == 0) return answers.error();
-  unresolved_ = id_;
+  if (connection_ != nullptr) return answers.error();
+  const auto unknown = [&] { return answers.error().with_context("it is not known whether the change is stored"); };
+  if (!confirmation_) return unknown();
+  unresolved_ = std::move(confirmation_);
   connect_at_ = {};
   const Result<bool> is_committed = resolve();
   if (is_committed && *is_committed) return {};
-  return is_committed ? answers.error() : answers.error().with_context("it is not known yet whether the change is stored");
+  return is_committed ? answers.error() : unknown();
 }
 
 void Database::rollback() {
@@ -269,15 +264,17 @@ void Database::rollback() {
 }
 
 Result<bool> Database::resolve() {
-  Values values;
-  values.add(*unresolved_);
-  const Command command{"SELECT pg_xact_status($1::text::xid8)", &values};
-  const auto answers = exchange({&command, 1});
+  const Values none;
+  // It changes nothing, so that its own end need not wait for a standby.
+  const std::array<Command, 3> commands{Command{limits_.c_str(), &none},
+                                        {"SELECT set_config('synchronous_commit', 'local', true)", &none},
+                                        {unresolved_->statement.c_str(), &unresolved_->values}};
+  const auto answers = exchange(commands);
   if (!answers) return failure(answers.error());
-  const std::string state = answers->back()[0].text(0);
-  if (state == "in progress") return failure(StatusCode::Unavailable, name_ + ": the server has not ended the last transaction yet");
+  const Rows& rows = answers->back();
+  const bool is_committed = rows.size() > 0 && rows[0].integer(0) >= unresolved_->written;
   unresolved_.reset();
-  return state != "aborted";  // Empty: it was too long ago for the server to know.
+  return is_committed;
 }
 
 }  // namespace rondo::jobs::postgresql

@@ -28,7 +28,7 @@ namespace rondo::jobs::postgresql {
 
 class Database {
  public:
-  /// Connects. InvalidArgument for a wrong url; FailedPrecondition for a server before version 13.
+  /// Connects. InvalidArgument for a wrong url.
   static Result<std::unique_ptr<Database>> open(const std::string& url, const StoreOptions& options);
 
   /// Executes one statement: in the present transaction, or in one of its own.
@@ -36,17 +36,22 @@ class Database {
   /// query() for one number in one row. 0: there is no row, or it is NULL.
   Result<std::int64_t> number(const std::string& statement, const Values& values = {});
   /// Runs 'work' in a transaction, which an error, an exception, or a failed query of 'work' undoes. Within the work of another transaction
-  /// it is a part of that one. If the connection is lost during the commit, the outcome is read from the server; if it cannot be reached,
-  /// the call returns Unavailable, and the next transaction reads the outcome first.
+  /// it is a part of that one. See confirm_by() for a connection that is lost during the commit.
   Status transaction(const std::function<Status()>& work);
 
   bool is_connected() const noexcept { return connection_ != nullptr; }
   /// Counts transactions. The same number: the same transaction.
-  std::uint64_t transaction_number() const noexcept { return number_; }
+  std::int64_t transaction_number() const noexcept { return number_; }
   /// Executes 'statement' at the end of the present transaction.
   void before_commit(std::string statement) { last_statement_ = std::move(statement); }
   /// Calls 'call' when the present transaction has been committed.
   void after_commit(std::function<void()> call) { after_commit_.push_back(std::move(call)); }
+  /// How to read whether the present transaction has been committed, for the case that the connection is lost during the commit:
+  /// 'statement' returns 'written' then, and a lower number otherwise. It must wait for the end of the transaction, by a lock. If the
+  /// server cannot be reached, transaction() returns Unavailable, and the next transaction reads the outcome first.
+  void confirm_by(std::string statement, Values values, std::int64_t written) {
+    confirmation_ = Confirmation{std::move(statement), std::move(values), written};
+  }
   /// True if a transaction was committed that had been reported as failed: what its caller knows is not what the database has.
   bool has_missed_commit() const noexcept { return has_missed_commit_; }
   /// Its caller reads everything anew.
@@ -56,6 +61,11 @@ class Database {
   struct Command {
     const char* text;
     const Values* values;
+  };
+  struct Confirmation {
+    std::string statement;
+    Values values;
+    std::int64_t written = 0;
   };
   struct Finish {
     void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
@@ -71,14 +81,13 @@ class Database {
   Status lost(std::string reason);
   Status commit();
   void rollback();
-  /// True if the transaction 'unresolved_' was committed.
+  /// True if the transaction of 'unresolved_' was committed.
   Result<bool> resolve();
 
   const std::string url_;
   const SystemClock system_clock_;
   const Clock& clock_;
   const std::string limits_;  // A statement that sets the limits of a transaction.
-  const std::string begin_limits_;
   std::string name_ = "the database of jobs";
   std::unique_ptr<PGconn, Finish> connection_;
   std::string notice_;  // The last one of the server.
@@ -87,13 +96,13 @@ class Database {
   Status connect_error_;
 
   bool is_in_transaction_ = false;
-  bool has_begun_ = false;    // BEGIN goes out with the first statement.
-  Status failed_;             // The first error in the present transaction.
-  std::int64_t id_ = 0;       // The server's number of the present transaction.
-  std::uint64_t number_ = 0;  // Ours.
+  bool has_begun_ = false;  // BEGIN goes out with the first statement.
+  Status failed_;           // The first error in the present transaction.
+  std::int64_t number_ = 0;
+  std::optional<Confirmation> confirmation_;  // For the present transaction.
   std::string last_statement_;
   std::vector<std::function<void()>> after_commit_;
-  std::optional<std::int64_t> unresolved_;  // The server's number of a transaction whose end is not known.
+  std::optional<Confirmation> unresolved_;  // For a transaction whose outcome is not known.
   bool has_missed_commit_ = false;
 };
 

@@ -58,7 +58,7 @@ Status Ownership::claim() {
   if (!lost_.ok()) return lost_;
   if (!is_claimed_) return database_.transaction([this] { return take(); });
   if (clock_.now() < renewed_at_ + lease_) return {};
-  return database_.transaction([this] { return check(); });
+  return database_.transaction([this] { return check_lease(); });
 }
 
 Status Ownership::take() {
@@ -97,13 +97,20 @@ Status Ownership::take() {
 }
 
 Status Ownership::check() {
+  if (Status lost = check_lease(); !lost.ok() || !is_claimed_) return lost;
+  database_.confirm_by("SELECT written FROM rondo.shards WHERE shard = 0 AND owner = $1 AND epoch = $2 FOR UPDATE",
+                       Values{}.add(owner_).add(epoch_), database_.transaction_number());
+  return {};
+}
+
+Status Ownership::check_lease() {
   if (!lost_.ok()) return lost_;
   if (!is_claimed_) {
     database_.before_commit("UPDATE rondo.changes SET version = version + 1");
     return {};
   }
   if (database_.has_missed_commit()) {
-    return lost_ = {StatusCode::FailedPrecondition, "a change was stored whose end the database did not report: start again"};
+    return lost_ = {StatusCode::FailedPrecondition, "a change was stored whose commit got no answer in time: start again"};
   }
   if (checked_in_ == database_.transaction_number()) return {};
   static constexpr std::array kFirst{0};  // All shards have one owner.
@@ -116,12 +123,12 @@ Status Ownership::renew() {
   const Instant sent = clock_.now();
   const WallTime before = clock_.wall_now();
   // Rows are locked in the order in which take() locks them.
-  const auto renewed =
-      database_.query(std::string{"WITH own AS (SELECT shard FROM rondo.shards WHERE owner = $1 AND epoch = $2 ORDER BY shard FOR UPDATE), "
-                                  "renewed AS (UPDATE rondo.shards SET until = clock_timestamp() + $3 * interval '1 millisecond' FROM own "
-                                  "WHERE shards.shard = own.shard RETURNING 1) SELECT count(*), "} +
-                          kNow + " FROM renewed",
-                      Values{}.add(owner_).add(epoch_).add(lease_ / 1ms));
+  const auto renewed = database_.query(
+      std::string{"WITH own AS (SELECT shard FROM rondo.shards WHERE owner = $1 AND epoch = $2 ORDER BY shard FOR UPDATE), "
+                  "renewed AS (UPDATE rondo.shards SET until = clock_timestamp() + $3 * interval '1 millisecond', written = $4 FROM own "
+                  "WHERE shards.shard = own.shard RETURNING 1) SELECT count(*), "} +
+          kNow + " FROM renewed",
+      Values{}.add(owner_).add(epoch_).add(lease_ / 1ms).add(database_.transaction_number()));
   if (!renewed) return renewed.error();
   if ((*renewed)[0].integer(0) != kShards) return taken_over();
   if (Status wrong = check_clock(before, (*renewed)[0].integer(1)); !wrong.ok()) return wrong;
@@ -131,17 +138,16 @@ Status Ownership::renew() {
 
 Status Ownership::check_shards(std::span<const int> shards) {
   const std::vector<std::optional<std::int64_t>> numbers(shards.begin(), shards.end());
-  const auto own =
-      database_.query("SELECT shard FROM rondo.shards WHERE shard = ANY ($1) AND owner = $2 AND epoch = $3 ORDER BY shard FOR SHARE",
-                      Values{}.add(numbers).add(owner_).add(epoch_));
+  const auto own = database_.query("UPDATE rondo.shards SET written = $4 WHERE shard = ANY ($1) AND owner = $2 AND epoch = $3",
+                                   Values{}.add(numbers).add(owner_).add(epoch_).add(database_.transaction_number()));
   if (!own) return own.error();
-  return own->size() == shards.size() ? Status{} : taken_over();
+  return own->affected() == static_cast<std::int64_t>(shards.size()) ? Status{} : taken_over();
 }
 
 Result<bool> Ownership::is_changed_elsewhere() {
   if (!is_claimed_) return false;
   if (is_renewal_due() || !lost_.ok()) {
-    if (Status checked = database_.transaction([this] { return check(); }); !checked.ok()) return failure(std::move(checked));
+    if (Status checked = database_.transaction([this] { return check_lease(); }); !checked.ok()) return failure(std::move(checked));
   }
   const auto changes = database_.number("SELECT version FROM rondo.changes");
   if (!changes) return failure(changes.error());

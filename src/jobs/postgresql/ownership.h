@@ -2,7 +2,8 @@
 //
 // The owner is a number that is drawn at random for each store, and each claim begins a new epoch. A renewal and each transaction that
 // writes name both. So a scheduler that was stopped, and whose lease another one has taken meanwhile, cannot write when it goes on: the
-// check locks a row of the table until the end of the transaction, and the other scheduler needs that lock to take it.
+// check writes the number of the transaction to a row of the table, and the other scheduler waits for its end before it takes that row. The
+// number also shows whether a transaction was committed whose commit got no answer.
 //
 // The lease counts from the time when its renewal was sent, by the monotonic clock. The end in the table is the database's time alone.
 // One thread.
@@ -37,8 +38,10 @@ class Ownership {
 
  private:
   Status take();
+  /// check() for a transaction that only renews: whether its commit is stored does not matter.
+  Status check_lease();
   Status renew();
-  /// Locks the rows of these shards, which must still be its own.
+  /// Writes to the rows of these shards, which must still be its own.
   Status check_shards(std::span<const int> shards);
   bool is_renewal_due() const { return clock_.now() >= renewed_at_ + lease_ / 3; }
   Status taken_over();
@@ -52,10 +55,10 @@ class Ownership {
   const std::string name_;
   bool is_claimed_ = false;
   std::int64_t epoch_ = 0;
-  Instant renewed_at_;            // When the last renewal was sent.
-  std::uint64_t checked_in_ = 0;  // In this transaction.
-  std::int64_t changes_ = 0;      // The version that was read last.
-  Status lost_;                   // Once it is set, nothing is written any more.
+  Instant renewed_at_;           // When the last renewal was sent.
+  std::int64_t checked_in_ = 0;  // In this transaction.
+  std::int64_t changes_ = 0;     // The version that was read last.
+  Status lost_;                  // Once it is set, nothing is written any more.
 };
 
 }  // namespace rondo::jobs::postgresql

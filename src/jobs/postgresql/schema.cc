@@ -60,13 +60,15 @@ constexpr std::array kTables{
     "  job integer PRIMARY KEY REFERENCES rondo.jobs (id) ON DELETE CASCADE,"
     "  first bigint NOT NULL,"
     "  last bigint NOT NULL)",
-    // 'owner' is a number that a store draws when it is made; 'name' is for people.
+    // 'owner' is a number that a store draws when it is made; 'name' is for people; 'written' is the number of the owner's last
+    // transaction.
     "CREATE TABLE rondo.shards ("
     "  shard smallint PRIMARY KEY CHECK (shard BETWEEN 0 AND 63),"
     "  owner bytea,"
     "  name text NOT NULL DEFAULT '',"
     "  epoch bigint NOT NULL DEFAULT 0,"
-    "  until timestamptz NOT NULL DEFAULT '-infinity') WITH (fillfactor = 50)",
+    "  until timestamptz NOT NULL DEFAULT '-infinity',"
+    "  written bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50)",
     "INSERT INTO rondo.shards (shard) SELECT generate_series(0, 63)",
     // Counts the transactions of stores that own nothing, for is_changed_elsewhere().
     "CREATE TABLE rondo.changes (version bigint NOT NULL) WITH (fillfactor = 10)", "INSERT INTO rondo.changes VALUES (0)"};

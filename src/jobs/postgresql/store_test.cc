@@ -329,7 +329,7 @@ TEST_F(PostgresqlLostCommitFaults, ACommitWithoutAnAnswerIsOkIfTheServerHasStore
 TEST_F(PostgresqlLostCommitFaults, ACommitThatIsKnownTooLateEndsTheOwner) {
   const Status unknown = plan_without_an_answer("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
   EXPECT_EQ(unknown.code(), StatusCode::Unavailable);
-  EXPECT_THAT(unknown.to_string(), HasSubstr("it is not known yet whether the change is stored"));
+  EXPECT_THAT(unknown.to_string(), HasSubstr("it is not known whether the change is stored"));
   set_standby("");
   EXPECT_EQ(plan(*store, job, 6).code(), StatusCode::Unavailable);
   Session(postgresql_kit::server().url("postgres")).execute("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
@@ -343,6 +343,28 @@ TEST_F(PostgresqlLostCommitFaults, ACommitThatIsKnownTooLateEndsTheOwner) {
   EXPECT_TRUE(store->claim().ok()) << "the former store has given the jobs up";
   EXPECT_EQ(store->unfinished(0, 10)->size(), 1U);
   EXPECT_TRUE(plan(*store, job, 6).ok());
+}
+
+TEST_F(PostgresqlFaults, ACrashInTheCommitUndoesAPlanAndTheStoreGoesOn) {
+  const auto store = made();
+  const StoredJob job = started(*store, "a");
+  ASSERT_TRUE(store->claim().ok());
+  sql("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$;"
+      "CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON rondo.runs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()");
+  std::thread crash([&] {
+    Session server(postgresql_kit::server().url("postgres"));
+    redis_kit::wait_until("the commit waits", [&] {
+      return server.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name + "' AND wait_event = 'PgSleep'") == "1";
+    });
+    postgresql_kit::server().crash();
+  });
+  EXPECT_THAT(plan(*store, job, 1).to_string(), HasSubstr("it is not known whether the change is stored"));
+  crash.join();
+  postgresql_kit::server().start();
+  sql("DROP TRIGGER waits ON rondo.runs");
+  clock.elapsed += 1s;
+  EXPECT_TRUE(plan(*store, job, 1).ok());
+  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 1U);
 }
 
 TEST_F(PostgresqlFaults, AServerThatCrashesIsUsedAgainWhenItIsBack) {
