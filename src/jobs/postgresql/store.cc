@@ -100,16 +100,20 @@ struct AddedRun {
   JobRun& run() const { return list[place]; }
 };
 
-/// Groups runs of several lists: a run is in a later group than its parents.
+/// Groups runs of several lists: a run is in a later group than its parents, and in no earlier one than a run before it for the same
+/// instant.
 std::vector<std::vector<AddedRun>> generations_of(const std::vector<std::span<JobRun>>& lists) {
   std::vector<std::vector<AddedRun>> generations;
   std::vector<std::size_t> depths;
+  std::map<std::pair<std::int64_t, WallTime>, std::size_t> depth_of_instant;
   for (const std::span<JobRun> list : lists) {
     depths.assign(list.size(), 0);
     for (std::size_t place = 0; place < list.size(); ++place) {
       for (const std::int64_t parent : list[place].parents) {
         depths[place] = std::max(depths[place], depths[static_cast<std::size_t>(parent)] + 1);
       }
+      std::size_t& deepest = depth_of_instant[{list[place].job_id, list[place].scheduled}];
+      deepest = depths[place] = std::max(depths[place], deepest);
       if (generations.size() <= depths[place]) generations.resize(depths[place] + 1);
       generations[depths[place]].push_back({list, place});
     }
