@@ -269,6 +269,7 @@ class PostgresqlJobStore final : public JobStore, private RetentionQueries {
         Values{}.add(job_id).add(from).add(to).add(limit_of(max)));
     if (!rows) return failure(rows.error());
     std::vector<WallTime> found;
+    found.reserve(rows->size());
     for (std::size_t i = 0; i < rows->size(); ++i) found.push_back(WallTime::from_nanoseconds((*rows)[i].integer(0)));
     return found;
   }
@@ -282,7 +283,7 @@ class PostgresqlJobStore final : public JobStore, private RetentionQueries {
     return std::optional{RemovedInstants{WallTime::from_nanoseconds(row.integer(0)), WallTime::from_nanoseconds(row.integer(1))}};
   }
   Result<std::string> unusable_rows() override {
-    const Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
+    Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
     if (!text) return text;
     const Result<std::string> jobs = jobs_that_are_never_due();
     if (!jobs || text->empty() || jobs->empty()) return !jobs || text->empty() ? jobs : text;

@@ -204,7 +204,7 @@ class SqliteJobStore final : public JobStore {
   }
   Result<std::string> unusable_rows() override {
     if (Status looked = check_states(); !looked.ok()) return failure(std::move(looked));
-    const Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
+    Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
     if (!text) return text;
     const Result<std::string> jobs = jobs_that_are_never_due();
     if (!jobs || text->empty() || jobs->empty()) return !jobs || text->empty() ? jobs : text;
