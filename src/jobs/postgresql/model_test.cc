@@ -247,7 +247,7 @@ TEST(PostgresqlProperty, TheStoresInPostgresqlAndSqliteAnswerAlike) {
   RONDO_NEEDS_POSTGRESQL();
   for (std::uint64_t seed = 1; seed <= plain_or_sanitized(4U, 1U) && !testing::Test::HasFailure(); ++seed) {
     const TemporaryFolder folder;
-    const std::string url = postgresql_kit::server().made("model_" + std::to_string(seed));
+    const std::string url = postgresql_kit::server().made_anew("model_" + std::to_string(seed));
     Model model(seed, make_sqlite_job_store(folder.file("jobs.db")).value(), make_postgresql_job_store(url).value());
     for (int step = 0; step < 200 && !testing::Test::HasFailure(); ++step) {
       model.step();

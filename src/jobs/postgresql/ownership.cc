@@ -56,9 +56,25 @@ Ownership::~Ownership() {
 
 Status Ownership::claim() {
   if (!lost_.ok()) return lost_;
-  if (!is_claimed_) return database_.transaction([this] { return take(); });
+  if (!is_claimed_) {
+    // First without the locks of take(), for which the owner would have to wait.
+    Status others = check_others();
+    return others.ok() ? database_.transaction([this] { return take(); }) : others;
+  }
   if (clock_.now() < renewed_at_ + lease_) return {};
   return database_.transaction([this] { return check_lease(); });
+}
+
+Status Ownership::check_others() {
+  const auto others = database_.query(
+      "SELECT name, (extract(epoch FROM until) * 1000000)::bigint FROM rondo.shards "
+      "WHERE owner <> $1 AND until > clock_timestamp() ORDER BY until DESC LIMIT 1",
+      Values{}.add(owner_));
+  if (!others) return others.error();
+  if (others->size() == 0) return {};
+  const auto until = WallTime::from_nanoseconds((*others)[0].integer(1) * 1000);
+  return {StatusCode::AlreadyExists, "another scheduler runs the jobs of this database: " + visible_text((*others)[0].text(0)) +
+                                         ", until " + calendar::format_rfc3339(until) + " unless it renews that"};
 }
 
 Status Ownership::take() {
@@ -66,16 +82,7 @@ Status Ownership::take() {
   const WallTime before = clock_.wall_now();
   const auto locked = database_.query("SELECT shard FROM rondo.shards ORDER BY shard FOR UPDATE");
   if (!locked) return locked.error();
-  const auto others = database_.query(
-      "SELECT name, (extract(epoch FROM until) * 1000000)::bigint FROM rondo.shards "
-      "WHERE owner <> $1 AND until > clock_timestamp() ORDER BY until DESC LIMIT 1",
-      Values{}.add(owner_));
-  if (!others) return others.error();
-  if (others->size() > 0) {
-    const auto until = WallTime::from_nanoseconds((*others)[0].integer(1) * 1000);
-    return {StatusCode::AlreadyExists, "another scheduler runs the jobs of this database: " + visible_text((*others)[0].text(0)) +
-                                           ", until " + calendar::format_rfc3339(until) + " unless it renews that"};
-  }
+  if (Status others = check_others(); !others.ok()) return others;
   const auto taken = database_.query(
       std::string{"WITH taken AS (UPDATE rondo.shards SET owner = $1, name = $2, epoch = (SELECT max(epoch) + 1 FROM rondo.shards), "
                   "until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) SELECT count(*), max(epoch), "} +

@@ -37,6 +37,8 @@ class Ownership {
   Result<bool> is_changed_elsewhere();
 
  private:
+  /// AlreadyExists if another store owns a shard.
+  Status check_others();
   Status take();
   /// check() for a transaction that only renews: whether its commit is stored does not matter.
   Status check_lease();

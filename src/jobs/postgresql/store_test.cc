@@ -67,8 +67,7 @@ class PostgresqlTest : public ::testing::Test {
     RONDO_NEEDS_POSTGRESQL();
     static int count = 0;
     name = "test_" + std::to_string(++count);
-    Session(postgresql_kit::server().url("postgres")).execute("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)");
-    url = postgresql_kit::server().made(name);
+    url = postgresql_kit::server().made_anew(name);
     options.clock = &clock;
   }
   std::shared_ptr<JobStore> made() { return make_store(url, options).value(); }
@@ -189,18 +188,34 @@ TEST_F(PostgresqlFence, TheLeaseIsRenewedWhenAThirdHasPassed) {
 
 TEST_F(PostgresqlFence, AnOwnersTransactionHoldsUpTheNextOwner) {
   options.lock_timeout = 50ms;
+  options.lease = 30ms;
   const auto store = made();
   const auto other = made();
   const StoredJob job = started(*store, "a");
   ASSERT_TRUE(store->claim().ok());
-  ASSERT_TRUE(store
-                  ->atomically([&]() -> Status {
-                    if (Status planned = plan(*store, job, 1); !planned.ok()) return planned;
-                    EXPECT_EQ(other->claim().code(), StatusCode::Unavailable) << "the rows of the lease are locked";
-                    return {};
-                  })
-                  .ok());
-  EXPECT_EQ(other->claim().code(), StatusCode::AlreadyExists);
+  const Status stored = store->atomically([&]() -> Status {
+    if (Status planned = plan(*store, job, 1); !planned.ok()) return planned;
+    wait_until_the_lease_ends();
+    EXPECT_EQ(other->claim().code(), StatusCode::Unavailable) << "the rows of the lease are locked";
+    return {};
+  });
+  EXPECT_TRUE(stored.ok());
+  EXPECT_TRUE(other->claim().ok());
+  EXPECT_EQ(other->unfinished(0, 10)->size(), 1U);
+  EXPECT_EQ(plan(*store, job, 2).code(), StatusCode::FailedPrecondition);
+}
+
+TEST_F(PostgresqlFence, AClaimOfAnotherStoreDoesNotWaitForTheOwner) {
+  const auto store = made();
+  const auto other = made();
+  const StoredJob job = started(*store, "a");
+  ASSERT_TRUE(store->claim().ok());
+  const Status stored = store->atomically([&]() -> Status {
+    if (Status planned = plan(*store, job, 1); !planned.ok()) return planned;
+    EXPECT_EQ(other->claim().code(), StatusCode::AlreadyExists) << "no lock is asked for";
+    return {};
+  });
+  EXPECT_TRUE(stored.ok());
 }
 
 TEST_F(PostgresqlFence, AStoreWithoutAClaimWritesAndTheOwnerSeesItOnce) {

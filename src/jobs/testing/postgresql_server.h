@@ -117,6 +117,11 @@ class Server {
       session.execute("CREATE DATABASE \"" + database + "\"");
     return url(database);
   }
+  /// The address of a new database; one of this name is removed.
+  std::string made_anew(const std::string& database) {
+    Session(url("postgres")).execute("DROP DATABASE IF EXISTS \"" + database + "\" WITH (FORCE)");
+    return made(database);
+  }
   /// What the server has written.
   std::string log() const {
     std::ostringstream text;
