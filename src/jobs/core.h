@@ -9,6 +9,9 @@
 
 namespace rondo::jobs {
 
+/// Why no run begins without Core::may_begin().
+inline constexpr std::string_view kUnsure = "another scheduler may run the jobs, because the claim of this one is not renewed";
+
 struct Core {
   /// 'repeat' makes a recorded call again (RecordedCalls). 'on_clocks' receives a change of wall_now() beside that of the time.
   Core(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, std::function<bool(std::string_view)> repeat,
@@ -62,6 +65,12 @@ struct Core {
   template <class... Arguments>
   bool told(bool answer, std::string_view verb, const Arguments&... arguments) {
     return calls.is_replayed() ? calls.is_next(call_text(verb, arguments...)) : answer;
+  }
+  /// JobStore::may_begin(), for a run.
+  bool may_begin(std::int64_t run) {
+    const bool is_held = told(!store.may_begin(now()), "unsure", run);
+    if (is_held) record("unsure", run);
+    return !is_held;
   }
   /// Calls the 'done' of a caller with the present answer of the store.
   template <class T>

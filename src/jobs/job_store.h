@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "rondo/base/result.h"
+#include "rondo/base/time.h"
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/jobs/job_store.h"
@@ -74,6 +75,11 @@ class JobStore {
   /// True if another store has written to the jobs or their runs, in this process or another one, since claim() or the last call. False
   /// before claim(). O(1).
   virtual Result<bool> is_changed_elsewhere() { return false; }
+  /// False at a time when the claim may have run out, so that another scheduler may have the jobs: no run may begin. The time is that of
+  /// the monotonic clock. Any thread.
+  virtual bool may_begin(Instant) const noexcept { return true; }
+  /// True once another scheduler has the jobs: each further change fails. Any thread.
+  virtual bool is_taken_over() const noexcept { return false; }
 
   /// Calls 'work' once. Its calls of this store are one transaction, which an error that it returns undoes. It must return the error of a
   /// call that failed to change something. It must not call atomically().

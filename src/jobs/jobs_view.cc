@@ -172,6 +172,8 @@ RunActivity JobsView::of_due_run(const LiveRun& live) const {
     }
   } else if (live.waits_for_turn && !live.job->begun.empty()) {
     activity.text = "waits for run " + std::to_string(*live.job->begun.begin()) + " of the job";
+  } else if (!impl_.core.store.may_begin(impl_.core.now())) {
+    activity.text = "waits: " + std::string{kUnsure};
   } else {
     activity.text = "is about to begin";
   }

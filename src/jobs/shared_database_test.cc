@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "jobs/jobs_view.h"
 #include "jobs/remote_runs.h"
+#include "jobs/testing/passing_job_store.h"
 #include "jobs/testing/testbed.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
@@ -106,6 +109,35 @@ TEST_F(SharedDatabase, AProgramThatWritesAllTheTimeDoesNotKeepTheOtherFromPlanni
     runtime->scheduler().run_for(1ms);
   }
   EXPECT_GT(jobs->stats().planned, 60U) << "a window of 5 s, and two more";
+}
+
+/// A store whose claim may have run out.
+class UnsureStore final : public test::PassingJobStore {
+ public:
+  using PassingJobStore::PassingJobStore;
+  bool may_begin(Instant) const noexcept override { return is_sure; }
+  std::atomic<bool> is_sure = false;
+};
+
+class UnsureClaim : public test::JobsTestbed {};
+
+/// A program that was stopped for some time may not know yet that another one has its jobs.
+TEST_F(UnsureClaim, NoRunBeginsWhileAnotherProgramMayHaveTheJobs) {
+  const auto file = make_sqlite_job_store(path()).value();
+  const auto store = std::make_shared<UnsureStore>(*file);
+  runtime = std::make_unique<Runtime>();
+  jobs = std::make_unique<Jobs>(*runtime, store, options);
+  jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+  jobs->start();
+  define({.name = "a", .handler = "ok"});
+  const JobRun run = trigger("a");
+  ASSERT_TRUE(becomes([&] {
+    const auto activity = JobsView(*jobs).activity(run.id);
+    return activity && activity->text.find("another scheduler may run the jobs") != std::string::npos;
+  }));
+  EXPECT_EQ(jobs->stats().attempts, 0U);
+  store->is_sure = true;
+  EXPECT_TRUE(becomes([this] { return runs("a") == std::vector<std::string>{"succeeded"}; }));
 }
 
 }  // namespace

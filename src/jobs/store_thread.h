@@ -53,6 +53,8 @@ class StoreThread {
                    .decode_answer = [](std::string_view from, Work& work) { return decode(from, work); }}) {}
 
   bool has_store() const noexcept { return store_ != nullptr; }
+  /// JobStore::may_begin().
+  bool may_begin(Instant now) const noexcept { return store_ == nullptr || store_->may_begin(now); }
   /// The work whose 'done' is being called, or was called last: works have numbers from 1 on, in the order in which they were submitted.
   std::uint64_t answered() const noexcept { return answered_; }
 

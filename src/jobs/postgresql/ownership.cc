@@ -15,6 +15,7 @@ namespace rondo::jobs::postgresql {
 
 namespace {
 
+constexpr const char* kTakenOver = "another scheduler has taken over the jobs";
 constexpr const char* kNow = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 std::string random_number() {
@@ -98,7 +99,7 @@ Status Ownership::take() {
     is_claimed_ = true;
     epoch_ = epoch;
     changes_ = changes;
-    renewed_at_ = sent;
+    note_renewal(sent);
   });
   return {};
 }
@@ -116,9 +117,7 @@ Status Ownership::check_lease() {
     database_.before_commit("UPDATE rondo.changes SET version = version + 1");
     return {};
   }
-  if (database_.has_missed_commit()) {
-    return lost_ = {StatusCode::FailedPrecondition, "a change was stored whose commit got no answer in time: start again"};
-  }
+  if (database_.has_missed_commit()) return lose("a change was stored whose commit got no answer in time: start again");
   if (checked_in_ == database_.transaction_number()) return {};
   static constexpr std::array kFirst{0};  // All shards have one owner.
   Status checked = is_renewal_due() ? renew() : check_shards(kFirst);
@@ -137,9 +136,9 @@ Status Ownership::renew() {
           kNow + " FROM renewed",
       Values{}.add(owner_).add(epoch_).add(lease_ / 1ms).add(database_.transaction_number()));
   if (!renewed) return renewed.error();
-  if ((*renewed)[0].integer(0) != kShards) return taken_over();
+  if ((*renewed)[0].integer(0) != kShards) return lose(kTakenOver);
   if (Status wrong = check_clock(before, (*renewed)[0].integer(1)); !wrong.ok()) return wrong;
-  database_.after_commit([this, sent] { renewed_at_ = sent; });
+  database_.after_commit([this, sent] { note_renewal(sent); });
   return {};
 }
 
@@ -148,7 +147,7 @@ Status Ownership::check_shards(std::span<const int> shards) {
   const auto own = database_.query("UPDATE rondo.shards SET written = $4 WHERE shard = ANY ($1) AND owner = $2 AND epoch = $3",
                                    Values{}.add(numbers).add(owner_).add(epoch_).add(database_.transaction_number()));
   if (!own) return own.error();
-  return own->affected() == static_cast<std::int64_t>(shards.size()) ? Status{} : taken_over();
+  return own->affected() == static_cast<std::int64_t>(shards.size()) ? Status{} : lose(kTakenOver);
 }
 
 Result<bool> Ownership::is_changed_elsewhere() {
@@ -161,7 +160,16 @@ Result<bool> Ownership::is_changed_elsewhere() {
   return std::exchange(changes_, *changes) != *changes;
 }
 
-Status Ownership::taken_over() { return lost_ = {StatusCode::FailedPrecondition, "another scheduler has taken over the jobs"}; }
+void Ownership::note_renewal(Instant sent) {
+  renewed_at_ = sent;
+  trusted_until_ = (sent + lease_).nanoseconds();
+}
+
+Status Ownership::lose(std::string why) {
+  trusted_until_ = INT64_MIN;
+  is_lost_ = true;
+  return lost_ = {StatusCode::FailedPrecondition, std::move(why)};
+}
 
 /// 'before': the own time when the question was sent. The answer is here now, so the database's time must be between both.
 Status Ownership::check_clock(WallTime before, std::int64_t microseconds) const {

@@ -6,9 +6,10 @@
 // number also shows whether a transaction was committed whose commit got no answer.
 //
 // The lease counts from the time when its renewal was sent, by the monotonic clock. The end in the table is the database's time alone.
-// One thread.
+// One thread, except as stated.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -35,6 +36,9 @@ class Ownership {
   Status check();
   /// JobStore::is_changed_elsewhere(). Renews.
   Result<bool> is_changed_elsewhere();
+  /// JobStore::may_begin() and is_taken_over(). Any thread.
+  bool may_begin(Instant now) const noexcept { return now.nanoseconds() < trusted_until_; }
+  bool is_taken_over() const noexcept { return is_lost_; }
 
  private:
   /// AlreadyExists if another store owns a shard.
@@ -46,7 +50,8 @@ class Ownership {
   /// Writes to the rows of these shards, which must still be its own.
   Status check_shards(std::span<const int> shards);
   bool is_renewal_due() const { return clock_.now() >= renewed_at_ + lease_ / 3; }
-  Status taken_over();
+  void note_renewal(Instant sent);
+  Status lose(std::string why);
   Status check_clock(WallTime before, std::int64_t microseconds) const;
 
   Database& database_;
@@ -57,7 +62,9 @@ class Ownership {
   const std::string name_;
   bool is_claimed_ = false;
   std::int64_t epoch_ = 0;
-  Instant renewed_at_;           // When the last renewal was sent.
+  Instant renewed_at_;  // When the last renewal was sent.
+  std::atomic<std::int64_t> trusted_until_ = INT64_MIN;
+  std::atomic<bool> is_lost_ = false;
   std::int64_t checked_in_ = 0;  // In this transaction.
   std::int64_t changes_ = 0;     // The version that was read last.
   Status lost_;                  // Once it is set, nothing is written any more.

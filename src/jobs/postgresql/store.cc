@@ -135,6 +135,8 @@ class PostgresqlJobStore final : public JobStore, private RetentionQueries {
 
   Status claim() override { return ownership_.claim(); }
   Result<bool> is_changed_elsewhere() override { return ownership_.is_changed_elsewhere(); }
+  bool may_begin(Instant now) const noexcept override { return ownership_.may_begin(now); }
+  bool is_taken_over() const noexcept override { return ownership_.is_taken_over(); }
   Status atomically(const std::function<Status()>& work) override { return database_->transaction(work); }
 
   Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override {
