@@ -152,6 +152,10 @@ struct Executors::Impl {
   Impl& operator=(const Impl&) = delete;
 
   // --- nodes (nodes.cc)
+  /// True while another scheduler has claimed the jobs.
+  bool is_standby() const;
+  /// After it has ended, the nodes are those that it has stored.
+  void follow_takeover();
   void registered(Registered registered, const DoorAnswer& answer);
   /// A call of an executor was refused.
   void call_refused(const std::string& what);
@@ -345,6 +349,7 @@ struct Executors::Impl {
   std::shared_ptr<Door> door;
   std::deque<std::pair<http::CallDone, Status>> refused_calls;  // For end_refused().
   TimerSource timer;
+  bool was_standby = false;
   TimerSource refused_timer;
   TimerSource room_timer;
   /// For calls that come back later: it is gone with the Impl.

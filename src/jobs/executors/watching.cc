@@ -20,6 +20,7 @@ void Executors::Impl::tick() {
   repeat_kills(now);
   answer_late(now);
   if (remote.is_recovered()) drop_early();
+  follow_takeover();
   std::vector<std::int64_t> unrecorded;
   for (const auto& [id, run] : runs) {
     const bool is_placed = std::ranges::find(run.shards, Shard::Stage::Placed, &Shard::stage) != run.shards.end();
