@@ -277,7 +277,7 @@ void Daemon::watch_store() {
   if (agent_ != nullptr) events_.held_by_others(agent_->routes().held_by_others());
   if (agent_ != nullptr) events_.held_by_others(agent_->fdb().held_by_others());
   if (resources_ != nullptr) resources_->look();
-  if (jobs_ != nullptr) jobs_->poll();
+  if (jobs_ != nullptr) watch_jobs();
   plane_lock_.answer();
   check_refused_orders(*context_);
   check_repaired_rows(*context_, log_);
@@ -287,6 +287,15 @@ void Daemon::watch_store() {
   redis_.check(runtime_->clock());
   watch_journal();
   watch_namespace();
+}
+
+/// The next Daemon waits for the jobs, as a standby.
+void Daemon::watch_jobs() {
+  jobs_->poll();
+  if (takes_over_ || !jobs_->is_taken_over() || !service_->is_serving()) return;
+  log_.error("another scheduler has taken the jobs over: starting again as its standby");
+  takes_over_ = true;
+  service_->drain();
 }
 
 void Daemon::watch_namespace() {

@@ -91,6 +91,7 @@ class Daemon {
   void watch_store();
   /// Logs why the journal loses records, when the reason changes.
   void watch_journal();
+  void watch_jobs();
   void watch_namespace();
   bool has_damage() const;
   void hold_after_damage();

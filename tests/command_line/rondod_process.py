@@ -14,6 +14,8 @@ PASS_SOCKET = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
 
 
 class Rondod:
+    """'jobs': it runs jobs, which are in a file of its folder, or in a store of this name."""
+
     def __init__(self, rondod, rondo, store="", closed=(), plane="simulated", jobs=False, passed=None):
         self.rondo = rondo
         self.folder = tempfile.mkdtemp(prefix="rondo-cli-")
@@ -24,7 +26,8 @@ class Rondod:
         self.passed = passed  # A listening socket.
         ports = 'simulated_ports = ["swp1"]\n' if plane == "simulated" else ""
         if jobs:
-            store += f'[jobs]\nenabled = true\nfile = "{self.folder}/jobs.db"\n'
+            place = f"{self.folder}/jobs.db" if jobs is True else jobs
+            store += f'[jobs]\nenabled = true\nstore = "{place}"\n'
         with open(self.config, "w", encoding="utf-8") as file:
             file.write(f'[admin]\nsocket = "{self.socket}"\n[dataplane]\nkind = "{plane}"\n{ports}[journal]\nfile = "{self.folder}/day.journal"\n[store]\n{store}')
         self.launch()

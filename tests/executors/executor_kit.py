@@ -27,9 +27,9 @@ def poll(what, condition):
 class Scheduler:
     """A rondod with an HTTP port and groups of executors. 'groups': name to the further lines of its section. 'tokens': those that are not
     TOKEN; an empty one is none. 'is_handed_over': the listening socket is the test's, and each rondod gets it. 'http':
-    further lines of its section."""
+    further lines of its section. 'store': [jobs] store, if it is no file."""
 
-    def __init__(self, rondo, rondod, groups, tokens=None, is_handed_over=False, http=""):
+    def __init__(self, rondo, rondod, groups, tokens=None, is_handed_over=False, http="", store=None):
         self.folder = tempfile.mkdtemp(prefix="rondo-executors-")
         # This socket stays bound, so no other program gets the port while rondod is down. If it does not listen, rondod shares the port with
         # SO_REUSEADDR.
@@ -43,7 +43,7 @@ class Scheduler:
         sections = f"[http]\nenabled = true\nport = {self.port}\n{http}"
         for name, lines in groups.items():
             sections += f'[[executors.group]]\nname = "{name}"\n{self.token_line((tokens or {}).get(name, TOKEN))}{lines}\n'
-        self.daemon = Rondod(rondod, rondo, plane="none", jobs=True, store=sections, passed=self.reserved if is_handed_over else None)
+        self.daemon = Rondod(rondod, rondo, plane="none", jobs=store or True, store=sections, passed=self.reserved if is_handed_over else None)
 
     def token_line(self, token):
         if not token:

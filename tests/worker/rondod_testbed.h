@@ -18,7 +18,7 @@ class RondodWithWorker : public WorkerOnLinux {
   void start_rondod(const std::string& more = {}, bool only_schedules = false) {
     const char* const plane = only_schedules ? "kind = \"none\"" : "kind = \"simulated\"\nsimulated_ports = [\"eth1\"]";
     std::ofstream(folder / "rondod.toml") << "[admin]\nsocket = \"" << socket() << "\"\n[dataplane]\n"
-                                          << plane << "\n[jobs]\nenabled = true\ncycle_ms = 100\nfile = \"" << path("jobs.db") << "\"\n"
+                                          << plane << "\n[jobs]\nenabled = true\ncycle_ms = 100\nstore = \"" << path("jobs.db") << "\"\n"
                                           << more;
     ASSERT_NE(std::getenv("RONDO"), nullptr) << "ctest sets RONDO";
     // Both programs are in the same build tree.

@@ -45,7 +45,7 @@ Status write_file(const std::string& path, const std::string& text) {
 }
 
 std::string configuration(const std::string& socket, const DaemonOptions& options, std::uint16_t http_port) {
-  std::string jobs = "[jobs]\nenabled = true\nfile = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
+  std::string jobs = "[jobs]\nenabled = true\nstore = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
   if (http_port != 0)
     jobs += "[http]\nenabled = true\nport = " + std::to_string(http_port) +
             "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";

@@ -201,10 +201,18 @@ void read_store(const toml::table* table, const std::string& file, Status& error
   }
 }
 
+/// True for a URL with "user:password@".
+bool has_password(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const std::string_view user = url.substr(scheme + 3, url.find_first_of("@/?", scheme + 3) - scheme - 3);
+  return url.find('@') != std::string_view::npos && user.find(':') != std::string_view::npos;
+}
+
 /// The range of each fits the defaults of the others; their relations are checked below.
 void read_jobs(SectionReader s, JobSettings& jobs) {
   s.flag("enabled", jobs.enabled);
-  s.text("file", jobs.file);
+  s.text("store", jobs.store);
   s.flag("sync", jobs.sync);
   s.integer("window_ms", 2000, 10'000, jobs.window_ms);
   s.integer("grace_ms", 5000, 86'400'000, jobs.grace_ms);
@@ -217,7 +225,8 @@ void read_jobs(SectionReader s, JobSettings& jobs) {
   s.integer("slow_runs_per_minute", 1, 1'000'000, jobs.slow_runs_per_minute);
   s.integer("kept_days", 1, 36'500, jobs.kept_days);
   s.integer("kept_runs", 0, 1'000'000'000, jobs.kept_runs);
-  if (jobs.file.empty()) s.complain("file", "must name the database");
+  if (jobs.store.empty()) s.complain("store", "must name the database");
+  if (has_password(jobs.store)) s.complain("store", "holds a password, which --check-config would print: write ?passfile=FILE");
   if (jobs.grace_ms < jobs.window_ms) s.complain("grace_ms", "must be at least window_ms, " + std::to_string(jobs.window_ms));
   if (jobs.cycle_ms * 2 > jobs.window_ms) {
     s.complain("cycle_ms", "must be at most half of window_ms, " + std::to_string(jobs.window_ms / 2));
@@ -482,7 +491,7 @@ toml::table store_table(const Config& config) {
 
 toml::table jobs_table(const JobSettings& jobs) {
   return toml::table{{"enabled", jobs.enabled},
-                     {"file", jobs.file},
+                     {"store", jobs.store},
                      {"sync", jobs.sync},
                      {"window_ms", jobs.window_ms},
                      {"grace_ms", jobs.grace_ms},

@@ -98,7 +98,7 @@ class StartCheck {
     for (const StoreGroup& group : config_.store_groups) {
       if (const auto file = table_file(group.place.url)) add_database("store.group.url", *file);
     }
-    if (config_.jobs.enabled) add_database("jobs.file", config_.jobs.file);
+    if (config_.jobs.enabled && !config_.jobs.is_at_server()) add_database("jobs.store", config_.jobs.store);
   }
 
   /// Also of files that are not there yet, and through links.
@@ -134,15 +134,19 @@ class StartCheck {
       if (!one.secret_file.empty() && ::access(one.secret_file.c_str(), R_OK) != 0)
         complain("notify.secret_file", status_from_errno(errno, "reading '" + one.secret_file + "'"));
     }
-    if (const auto target = absent_target(config_.jobs.file)) {  // SQLite makes no file there.
+    if (config_.jobs.is_at_server()) {
+      if (const Status lacking = check_job_server_build(); !lacking.ok()) complain("jobs.store", lacking);
+      return;  // The server may come later.
+    }
+    if (const auto target = absent_target(config_.jobs.store)) {  // SQLite makes no file there.
       findings_.push_back(
-          {true, "jobs.file", "'" + config_.jobs.file + "' is a link to '" + *target + "', which is not there", StatusCode::NotFound});
+          {true, "jobs.store", "'" + config_.jobs.store + "' is a link to '" + *target + "', which is not there", StatusCode::NotFound});
       return;
     }
     const std::size_t before = findings_.size();
-    check_place("jobs.file", config_.jobs.file, S_IFREG, "a regular file");
+    check_place("jobs.store", config_.jobs.store, S_IFREG, "a regular file");
     if (findings_.size() != before) return;
-    if (const Status refused = check_jobs_file(config_); !refused.ok()) complain("jobs.file", refused);
+    if (const Status refused = check_jobs_file(config_); !refused.ok()) complain("jobs.store", refused);
   }
 
   /// Enters the namespace and leaves it. This user may lack the permission to enter.

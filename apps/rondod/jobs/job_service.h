@@ -21,6 +21,8 @@ class JobService {
   virtual void start() = 0;
   /// Logs when the scheduler of jobs has trouble, and when it is well again. Called every second.
   virtual void poll() = 0;
+  /// True if another scheduler has taken the jobs of a server over: this service must end, and may be opened again as a standby.
+  virtual bool is_taken_over() const noexcept = 0;
   /// Not ok: ends of runs may not be stored, so that a restart runs them again.
   virtual Status health() const = 0;
   virtual void add_stats(boost::json::object& stats) const = 0;
@@ -28,8 +30,9 @@ class JobService {
   virtual void add_health(boost::json::array& troubles, boost::json::array& notes) const = 0;
 };
 
-/// Ok, or Unimplemented with the missing packages.
+/// Ok, or Unimplemented with the missing packages: for jobs, and for jobs in the database of a server.
 Status check_job_build();
+Status check_job_server_build();
 
 /// Ok, or why open_jobs() would refuse the database at present: AlreadyExists if another process runs its jobs; the errors of
 /// check_sqlite_job_store(). The rondod that serves 'config.socket' may run them: it has this configuration. It changes nothing, and takes

@@ -5,6 +5,9 @@
 #ifdef RONDO_WITH_JOBS
 #include "rondod/jobs/stored_jobs.h"
 #endif
+#ifdef RONDO_WITH_POSTGRESQL
+#include "rondo/jobs/postgresql.h"
+#endif
 #ifdef RONDO_WITH_HTTP
 #include "rondod/jobs/http_executors.h"
 #include "rondod/notify/http_sender.h"
@@ -33,6 +36,22 @@ Status check_jobs_file(const Config&) { return check_job_build(); }
 Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRegistry&, Log&, Front*) {
   return failure(check_job_build());
 }
+
+#endif
+
+#ifdef RONDO_WITH_POSTGRESQL
+
+Status check_job_server_build() { return {}; }
+
+Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string& url) { return jobs::make_postgresql_job_store(url); }
+
+#else
+
+Status check_job_server_build() { return {StatusCode::Unimplemented, "this rondod was built without PostgreSQL (missing: libpq-dev)"}; }
+
+#ifdef RONDO_WITH_JOBS
+Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string&) { return failure(check_job_server_build()); }
+#endif
 
 #endif
 

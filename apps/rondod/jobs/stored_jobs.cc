@@ -86,8 +86,9 @@ jobs::JobsOptions options_of(const JobSettings& settings) {
 class StoredJobs final : public JobService {
  public:
   StoredJobs(std::shared_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
-      : file_(config.jobs.file),
+      : place_(config.jobs.store),
         log_(log),
+        store_(store),
         jobs_(runtime, std::move(store), options_of(config.jobs)),
         workers_(runtime, jobs_, worker_options(config.executors)) {
     jobs_.on_end([this](const jobs::JobRun& run) {
@@ -137,16 +138,25 @@ class StoredJobs final : public JobService {
     read_jobs();
     notifier_->poll();
     const Status health = jobs_.health();
+    if (is_standby(health)) {
+      if (!std::exchange(stands_by_, true)) log_.info("standby: another scheduler runs the jobs", {{"store", place_}, {"why", health}});
+      return;
+    }
+    if (health.ok() && std::exchange(stands_by_, false)) log_.info("running the jobs", {{"store", place_}});
     if (health.message() == trouble_.message()) return;
     trouble_ = health;
     if (health.ok()) {
-      log_.info("jobs are planned and stored again", {{"file", file_}});
+      log_.info("jobs are planned and stored again", {{"store", place_}});
     } else {
-      log_.error("jobs have trouble, continuing", {{"file", file_}, {"why", health}});
+      log_.error("jobs have trouble, continuing", {{"store", place_}, {"why", health}});
     }
   }
 
-  Status health() const override { return jobs_.health(); }
+  bool is_taken_over() const noexcept override { return store_->is_taken_over(); }
+  Status health() const override {
+    const Status health = jobs_.health();
+    return is_standby(health) ? Status{} : health;
+  }
 
   void add_stats(json::object& stats) const override {
     const jobs::JobsStats& figures = jobs_.stats();
@@ -170,7 +180,10 @@ class StoredJobs final : public JobService {
   }
 
   void add_health(json::array& troubles, json::array& notes) const override {
-    if (const Status health = jobs_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
+    if (const Status health = jobs_.health(); !health.ok()) {
+      json::array& to = is_standby(health) ? notes : troubles;
+      to.push_back(sentence("jobs: " + (is_standby(health) ? "standby: " + std::string{health.message()} : health.to_string())));
+    }
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = executors_ == nullptr ? Status{} : executors_->health(); !health.ok())
       troubles.push_back(sentence("jobs: " + health.to_string()));
@@ -192,6 +205,9 @@ class StoredJobs final : public JobService {
   }
 
  private:
+  /// Only the claim fails so, and it is tried again until it succeeds.
+  static bool is_standby(const Status& health) { return health.code() == StatusCode::AlreadyExists; }
+
   /// A failing job that was stopped or removed is no failing job any more. One job in each call, so that the store is not read much.
   void check_failing() {
     const std::string name = failing_.next();
@@ -236,10 +252,12 @@ class StoredJobs final : public JobService {
     });
   }
 
-  std::string file_;
+  std::string place_;
   Log& log_;
+  std::shared_ptr<jobs::JobStore> store_;
   FailingJobs failing_;
   std::string read_to_;  // The last job that was read; empty: the next one is the first.
+  bool stands_by_ = false;
   bool is_reading_ = false;
   bool has_read_runs_ = false;
   std::optional<std::uint64_t> read_edits_;              // JobsStats::edits when the reading began.
@@ -255,27 +273,38 @@ class StoredJobs final : public JobService {
 }  // namespace
 
 Status check_stored_jobs(const Config& config) {
-  const pid_t owner = jobs::owner_of_sqlite_job_store(config.jobs.file);
+  const pid_t owner = jobs::owner_of_sqlite_job_store(config.jobs.store);
   if (owner != 0 && !listens_at(owner, config.socket)) {
     return {StatusCode::AlreadyExists,
-            "another process runs the jobs of '" + config.jobs.file + "': process " + std::to_string(owner) + name_of_process(owner)};
+            "another process runs the jobs of '" + config.jobs.store + "': process " + std::to_string(owner) + name_of_process(owner)};
   }
-  return jobs::check_sqlite_job_store(config.jobs.file);
+  return jobs::check_sqlite_job_store(config.jobs.store);
 }
 
-Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,
-                                                     Front* front) {
-  if (jobs::owner_of_sqlite_job_store(config.jobs.file) != 0)
-    return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + config.jobs.file + "'");
+namespace {
+
+/// The claim can be made later: a standby waits for it.
+Result<std::shared_ptr<jobs::JobStore>> open_file(const JobSettings& settings, Log& log) {
+  if (jobs::owner_of_sqlite_job_store(settings.store) != 0)
+    return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + settings.store + "'");
   std::error_code unknown;
-  const bool is_new = !std::filesystem::exists(config.jobs.file, unknown) || std::filesystem::file_size(config.jobs.file, unknown) == 0;
-  auto store = jobs::make_sqlite_job_store(config.jobs.file, config.jobs.sync ? jobs::Durability::Full : jobs::Durability::Normal);
-  if (!store) return failure(store.error());
+  const bool is_new = !std::filesystem::exists(settings.store, unknown) || std::filesystem::file_size(settings.store, unknown) == 0;
+  auto store = jobs::make_sqlite_job_store(settings.store, settings.sync ? jobs::Durability::Full : jobs::Durability::Normal);
+  if (!store) return store;
   if (is_new) {  // A mistake in the path of a database with jobs looks like this.
-    const std::filesystem::path file = std::filesystem::absolute(config.jobs.file, unknown);
+    const std::filesystem::path file = std::filesystem::absolute(settings.store, unknown);
     log.info("created an empty job database", {{"file", file.string()}, {"version", jobs::sqlite_job_store_version()}});
   }
   if (Status claimed = (*store)->claim(); !claimed.ok()) return failure(std::move(claimed));
+  return store;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,
+                                                     Front* front) {
+  auto store = config.jobs.is_at_server() ? open_job_server(config.jobs.store) : open_file(config.jobs, log);
+  if (!store) return failure(store.error());
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
   if (Status refused = service->open_executors(config, runtime, front); !refused.ok()) return failure(std::move(refused));
   if (Status refused = service->open_notifier(config, runtime); !refused.ok()) return failure(std::move(refused));

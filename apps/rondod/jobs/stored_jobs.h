@@ -2,13 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "rondo/jobs/job_store.h"
 #include "rondod/jobs/job_service.h"
 
 namespace rondo::daemon {
 
 /// See check_jobs_file().
 Status check_stored_jobs(const Config& config);
+
+/// The store in the database of a server. Unimplemented in a build without its client.
+Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string& url);
 
 /// See open_jobs().
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,

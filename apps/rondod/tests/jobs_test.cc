@@ -37,7 +37,7 @@ class RondodWithJobs : public RondodProcess {
   std::string database() const { return file("disk") + "/jobs.db"; }
   void start_jobs() {
     ASSERT_NO_FATAL_FAILURE(
-        start("[jobs]\nenabled = true\nwindow_ms = 2000\ngrace_ms = 5000\ncycle_ms = 100\nfile = \"" + database() + "\"\n"));
+        start("[jobs]\nenabled = true\nwindow_ms = 2000\ngrace_ms = 5000\ncycle_ms = 100\nstore = \"" + database() + "\"\n"));
     call("job-put", {{"definition", R"({"name":"often","handler":"none","schedule":"every 50ms","misfire":"fire-all"})"}, {"start", true}});
     EXPECT_TRUE(comes_to([this] { return succeeded() > 5; }));
   }
@@ -154,14 +154,14 @@ TEST_F(RondodWithJobs, ANewDatabaseIsLoggedAndALinkToNowhereIsFoundByTheCheck) {
   EXPECT_EQ(end(SIGTERM), 0);
   const std::string config = file("check.toml");
   const std::string link = file("disk") + "/link.db";
-  std::ofstream(config) << "[dataplane]\nkind = \"none\"\n[jobs]\nenabled = true\nfile = \"" << link << "\"\n[admin]\nsocket = \""
+  std::ofstream(config) << "[dataplane]\nkind = \"none\"\n[jobs]\nenabled = true\nstore = \"" << link << "\"\n[admin]\nsocket = \""
                         << file("x.sock") << "\"\n";
   std::filesystem::create_symlink(file("disk") + "/nowhere.db", link);
   EXPECT_EQ(check_of(config), 69);
   std::ifstream told(file("log2"));
   EXPECT_THAT(
       std::string(std::istreambuf_iterator<char>(told), {}),
-      AllOf(HasSubstr("jobs.file"), HasSubstr("'" + link + "' is a link to '" + file("disk") + "/nowhere.db', which is not there")));
+      AllOf(HasSubstr("jobs.store"), HasSubstr("'" + link + "' is a link to '" + file("disk") + "/nowhere.db', which is not there")));
   std::filesystem::remove(link);
   std::filesystem::create_symlink(database(), link);
   EXPECT_EQ(check_of(config), 0);
@@ -288,7 +288,7 @@ TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {
   std::filesystem::create_hard_link(database(), file("link.db"));
   const auto refused = [this](const std::string& name) {
     std::ofstream(file("second")) << "[admin]\nsocket = \"" << file("socket2") << "\"\n[dataplane]\nkind = \"none\"\n"
-                                  << "[jobs]\nenabled = true\nfile = \"" << name << "\"\n";
+                                  << "[jobs]\nenabled = true\nstore = \"" << name << "\"\n";
     const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("second") + " 2> " + file("log2");
     const int status = std::system(command.c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 69) << name << ": " << status;

@@ -246,7 +246,7 @@ TEST_F(CheckConfig, NamesFoldersThatAreNotThere) {
 TEST_F(CheckConfig, TheJournalTheTablesAndTheJobsAreThreeFiles) {
   ASSERT_EQ(::symlink(file("one").c_str(), file("link").c_str()), 0);
   const auto with = [this](const std::string& store, const std::string& journal, const std::string& jobs) {
-    configure("url = \"file://" + file(store) + "\"\n[journal]\nfile = \"" + file(journal) + "\"\n[jobs]\nenabled = true\nfile = \"" +
+    configure("url = \"file://" + file(store) + "\"\n[journal]\nfile = \"" + file(journal) + "\"\n[jobs]\nenabled = true\nstore = \"" +
               file(jobs) + "\"\n");
     return check();
   };
@@ -258,13 +258,13 @@ TEST_F(CheckConfig, TheJournalTheTablesAndTheJobsAreThreeFiles) {
   EXPECT_EQ(with("one", "one", "three"), 78);
   EXPECT_THAT(log_text(), of("store.url", "journal.file"));
   EXPECT_EQ(with("one", "two", "one"), 78);
-  EXPECT_THAT(log_text(), of("jobs.file", "store.url"));
+  EXPECT_THAT(log_text(), of("jobs.store", "store.url"));
   EXPECT_EQ(with("two", "one", "../" + std::filesystem::path{file("one")}.parent_path().filename().string() + "/one"), 78);
-  EXPECT_THAT(log_text(), of("jobs.file", "journal.file"));
+  EXPECT_THAT(log_text(), of("jobs.store", "journal.file"));
   EXPECT_EQ(with("two", "one", "one.4"), 78) << "the oldest file of the journal";
-  EXPECT_THAT(log_text(), HasSubstr("error: jobs.file: is the file of journal.file, '" + file("one.4") + "', too"));
+  EXPECT_THAT(log_text(), HasSubstr("error: jobs.store: is the file of journal.file, '" + file("one.4") + "', too"));
   EXPECT_EQ(with("two", "one", "two-wal"), 78) << "SQLite's log";
-  EXPECT_THAT(log_text(), HasSubstr("error: jobs.file: is the file of store.url, '" + file("two-wal") + "', too"));
+  EXPECT_THAT(log_text(), HasSubstr("error: jobs.store: is the file of store.url, '" + file("two-wal") + "', too"));
   EXPECT_EQ(with("link", "one", "three"), 78) << "a link to it";
   EXPECT_THAT(log_text(), of("store.url", "journal.file"));
 }
@@ -312,9 +312,9 @@ TEST_F(CheckConfig, FindsWhatTheStartFindsWithTheSameExitCode) {
       {"store.url", "file://" + file("plain"), "not a database", 78},
       {"store.url", "file://" + file("folder"), "not a regular file", 78},
       {"store.url", "file://" + file("none/tables"), "there is no folder '" + file("none") + "'", 69},
-      {"jobs.file", file("plain"), "not a database", 78},
-      {"jobs.file", file("folder"), "not a regular file", 78},
-      {"jobs.file", file("none/jobs"), "there is no folder '" + file("none") + "'", 69},
+      {"jobs.store", file("plain"), "not a database", 78},
+      {"jobs.store", file("folder"), "not a regular file", 78},
+      {"jobs.store", file("none/jobs"), "there is no folder '" + file("none") + "'", 69},
       {"dataplane.network_namespace", file("none"), "No such file", 69},
       {"dataplane.network_namespace", file("empty"), "enter network namespace", 78},
       {"scheduler.cpus", "[1000]", "there is no CPU 1000", 78},
