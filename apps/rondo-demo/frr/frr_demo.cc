@@ -318,7 +318,8 @@ Status FrrDemo::restart_rondod() {
   std::printf("kill -9 of rondod (pid %d), and a new start\n", static_cast<int>(daemon_->pid()));
   const Instant killed = clock_.now();
   client_.reset();
-  if (Status again = daemon_->kill_and_restart(); !again.ok()) return again;
+  daemon_->kill();
+  if (Status again = daemon_->launch(); !again.ok()) return again;
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);

@@ -12,8 +12,12 @@
 #include "rondo-demo/jobs/executors_load.h"
 #include "rondo-demo/jobs/jobs_report.h"
 #include "rondo-demo/testbed/daemon_process.h"
+#include "rondo-demo/testbed/postgresql_process.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
+#ifdef RONDO_WITH_POSTGRESQL
+#include "rondo/jobs/postgresql.h"
+#endif
 
 namespace rondo::demo {
 namespace {
@@ -25,6 +29,7 @@ struct JobsOptions {
   std::uint64_t rate = 1000;
   unsigned seconds = 10;
   std::size_t executors = 0;  // 0: the runs are carried out in rondod.
+  bool at_postgresql = false;
   bool exit = false;
   std::string json_path;
   std::string rondod;
@@ -33,8 +38,11 @@ struct JobsOptions {
 /// The period of each job that contributes to the steady rate.
 constexpr Duration kPeriod = 100ms;
 constexpr std::uint64_t kRunsASecond = 1s / kPeriod;
+/// On one database server.
+constexpr std::size_t kSchedulers = 3;
 /// Between the burst and the steady rate.
 constexpr Duration kPause = 3s;
+constexpr std::size_t kAddedTogether = 100;
 /// More than adding a job takes, on a slow machine.
 constexpr Duration kAddTime = 1500us;
 
@@ -53,10 +61,42 @@ class JobsDemo {
 
  private:
   Status start() {
+    if (options_.at_postgresql) return start_schedulers();
     auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true, .executors = options_.executors > 0});
     if (!daemon) return daemon.error();
     daemon_ = std::move(*daemon);
     return {};
+  }
+
+  /// Several rondods on one database, of which one runs the jobs.
+  Status start_schedulers() {
+    auto server = PostgresqlProcess::start();
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    for (std::size_t i = 0; i < kSchedulers; ++i) {
+      auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true, .job_store = server_->url()});
+      if (!daemon) return daemon.error();
+      standbys_.push_back(std::move(*daemon));
+    }
+    std::printf("%zu rondods run on one PostgreSQL (pid %d)\n", kSchedulers, static_cast<int>(server_->pid()));
+    return wait_for_owner();
+  }
+
+  /// One of the standbys runs the jobs from now on.
+  Status wait_for_owner() {
+    const Instant deadline = clock_.now() + 60s;
+    while (clock_.now() < deadline) {
+      for (std::unique_ptr<DaemonProcess>& one : standbys_) {
+        const auto client = one->connect();
+        const auto stats = client ? (*client)->call("job-stats", {}) : failure(client.error());
+        if (!stats || !stats->at("healthy").as_bool()) continue;
+        daemon_ = std::move(one);
+        std::erase(standbys_, nullptr);
+        return {};
+      }
+      std::this_thread::sleep_for(20ms);
+    }
+    return {StatusCode::DeadlineExceeded, "no rondod runs the jobs after 60 s"};
   }
 
   Status start_executors() {
@@ -90,24 +130,33 @@ class JobsDemo {
     return {};
   }
 
+  json::object definition_of(const DueJob& job) const {
+    json::object definition{{"name", job.name}, {"handler", executors_ ? ExecutorsLoad::kHandler : "none"}, {"running", true}};
+    if (executors_) {
+      definition["retries"] = 3;
+      definition["backoff_ms"] = 1000;
+      definition["timeout_ms"] = 5000;
+    }
+    if (server_) definition["misfire"] = "fire-all";  // A takeover may take longer than the time within which a late run fires normally.
+    if (job.period == Duration{0}) {
+      definition["schedule"] = "at " + calendar::format_rfc3339(job.first);
+    } else {
+      definition["schedule"] = "every " + std::to_string(job.period / 1ms) + "ms";
+      definition["from"] = calendar::format_rfc3339(job.first);
+      definition["until"] = calendar::format_rfc3339(job.first + job.period * static_cast<std::int64_t>(job.count));
+    }
+    return definition;
+  }
+
   Status add_jobs() {
     std::printf("adding %zu jobs\n", jobs_.size());
+    json::array together;
     for (const DueJob& job : jobs_) {
-      json::object definition{{"name", job.name}, {"handler", executors_ ? ExecutorsLoad::kHandler : "none"}};
-      if (executors_) {
-        definition["retries"] = 3;
-        definition["backoff_ms"] = 1000;
-        definition["timeout_ms"] = 5000;
-      }
-      if (job.period == Duration{0}) {
-        definition["schedule"] = "at " + calendar::format_rfc3339(job.first);
-      } else {
-        definition["schedule"] = "every " + std::to_string(job.period / 1ms) + "ms";
-        definition["from"] = calendar::format_rfc3339(job.first);
-        definition["until"] = calendar::format_rfc3339(job.first + job.period * static_cast<std::int64_t>(job.count));
-      }
-      const auto added = client_->call("job-put", {{"definition", json::serialize(definition)}, {"start", true}});
-      if (!added) return added.error().with_context("adding " + job.name);
+      together.push_back(definition_of(job));
+      if (together.size() < kAddedTogether && &job != &jobs_.back()) continue;
+      const auto added = client_->call("jobs-put", {{"definitions", json::serialize(together)}});
+      if (!added) return added.error().with_context("adding jobs up to " + job.name);
+      together.clear();
     }
     if (clock_.wall_now() + 5s > burst_at_) return {StatusCode::DeadlineExceeded, "this machine is too slow to add the jobs in time"};
     return {};
@@ -142,8 +191,18 @@ class JobsDemo {
     }
     client_.reset();
     const Instant killed = clock_.now();
-    if (Status again = daemon_->kill_and_restart(); !again.ok()) return again;
+    daemon_->kill();
+    if (server_) return take_over(killed);
+    if (Status again = daemon_->launch(); !again.ok()) return again;
     std::printf("kill -9; rondod answers again after %.0f ms\n", std::chrono::duration<double, std::milli>(clock_.now() - killed).count());
+    return connect();
+  }
+
+  Status take_over(Instant killed) {
+    daemon_.reset();
+    if (Status found = wait_for_owner(); !found.ok()) return found;
+    handover_ = clock_.now() - killed;
+    std::printf("kill -9; another rondod runs the jobs after %.1f s\n", std::chrono::duration<double>(handover_).count());
     return connect();
   }
 
@@ -171,19 +230,31 @@ class JobsDemo {
     }
     client_.reset();
     if (const int code = daemon_->stop(); code != 0) return {StatusCode::Internal, "rondod ended with exit code " + std::to_string(code)};
-    auto store = jobs::make_sqlite_job_store(daemon_->directory() + "/jobs.db");
+    standbys_.clear();
+    auto store = open_store();
     if (!store) return store.error();
     Result<JobsReport> read = read_report(**store, jobs_, options_.burst);
     if (!read) return read.error();
     read->recovered = report_.recovered;
     if (executors_) read->executors = executors_->report(read->attempts);
+    if (server_) read->schedulers = SchedulersReport{.schedulers = kSchedulers, .handover = handover_};
     report_ = std::move(*read);
     return {};
   }
 
+  Result<std::shared_ptr<jobs::JobStore>> open_store() const {
+#ifdef RONDO_WITH_POSTGRESQL
+    if (server_) return jobs::make_postgresql_job_store(server_->url());
+#endif
+    return jobs::make_sqlite_job_store(daemon_->directory() + "/jobs.db");
+  }
+
   JobsOptions options_;
   SystemClock clock_;
-  std::unique_ptr<DaemonProcess> daemon_;
+  std::unique_ptr<PostgresqlProcess> server_;             // Null with the jobs in a file.
+  std::vector<std::unique_ptr<DaemonProcess>> standbys_;  // With a server: those that do not run the jobs.
+  std::unique_ptr<DaemonProcess> daemon_;                 // That runs the jobs.
+  Duration handover_{0};
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<ExecutorsLoad> executors_;  // Null without.
   std::vector<DueJob> jobs_;                  // Jobs of the burst come first.
@@ -205,10 +276,25 @@ int jobs_main(int argc, const char* const* argv, const std::string& rondod) {
   app.add_option("--executors", options.executors,
                  "Carry the runs out at so many executors of xxl-job, of which one is killed, one hangs and one is drained for a while")
       ->check(CLI::Range(ExecutorsLoad::kLeast, std::size_t{100}));
+  app.add_option_function<std::string>(
+         "--store", [&options](const std::string& store) { options.at_postgresql = store == "postgresql"; },
+         "Where the jobs are: sqlite (a file), or postgresql (a private server, with three rondods, of which the one that runs the jobs is "
+         "killed)")
+      ->check(CLI::IsMember({"sqlite", "postgresql"}));
   app.add_flag("--exit", options.exit, "Accepted as for ./run: this program always ends when the report is done");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
   if (const auto code = manual::parse_words(app, argc, argv)) return *code;
+  if (options.executors > 0 && options.at_postgresql) {
+    std::fprintf(stderr, "rondo-demo: --executors needs --store sqlite: an executor of the demonstration registers at one rondod\n");
+    return 2;
+  }
+#ifndef RONDO_WITH_POSTGRESQL
+  if (options.at_postgresql) {
+    std::fprintf(stderr, "rondo-demo: built without PostgreSQL (missing: libpq-dev)\n");
+    return 1;
+  }
+#endif
 #ifndef RONDO_WITH_HTTP
   if (options.executors > 0) {
     std::fprintf(stderr, "rondo-demo: built without HTTP (missing: libcurl4-openssl-dev)\n");

@@ -98,7 +98,11 @@ std::string to_text(const JobsReport& report) {
                 static_cast<unsigned long long>(report.missing), static_cast<unsigned long long>(report.duplicates),
                 static_cast<unsigned long long>(report.unfinished), static_cast<unsigned long long>(report.recovered),
                 report.triggers_per_second, ms(0.5), ms(0.99), static_cast<double>(report.lateness_ns.max()) / 1e6);
-  return text + (report.executors ? text_of(*report.executors) : std::string{});
+  std::string all = text + (report.executors ? text_of(*report.executors) : std::string{});
+  if (report.schedulers)
+    all += "schedulers      " + std::to_string(report.schedulers->schedulers) + ", hand-over after " +
+           std::to_string(report.schedulers->handover / 1ms) + " ms\n";
+  return all;
 }
 
 std::string to_json(const JobsReport& report) {
@@ -114,6 +118,10 @@ std::string to_json(const JobsReport& report) {
                                                    {"p99", report.lateness_ns.quantile(0.99) / 1000},
                                                    {"max", report.lateness_ns.max() / 1000}}}};
   if (report.executors) add_json(*report.executors, object);
+  if (report.schedulers) {
+    object["schedulers"] = report.schedulers->schedulers;
+    object["handover_ms"] = report.schedulers->handover / 1ms;
+  }
   return json::serialize(object) + "\n";
 }
 

@@ -42,6 +42,12 @@ struct ExecutorsReport {
   bool is_right() const noexcept { return dispatched_twice == 0 && while_drained == 0; }
 };
 
+/// The main job with several rondods on one database.
+struct SchedulersReport {
+  std::size_t schedulers = 0;
+  Duration handover{0};  // From the kill of the one that ran the jobs until another one runs them.
+};
+
 struct JobsReport {
   std::uint64_t due = 0;
   std::uint64_t run_rows = 0;
@@ -53,6 +59,7 @@ struct JobsReport {
   Histogram lateness_ns;           // From the due instant to the beginning of the run, also of runs that waited for the restart.
   std::map<std::int64_t, std::uint32_t> attempts = {};  // By run: how many have ended.
   std::optional<ExecutorsReport> executors = {};
+  std::optional<SchedulersReport> schedulers = {};
   bool is_right() const noexcept { return missing == 0 && duplicates == 0 && unfinished == 0 && (!executors || executors->is_right()); }
 };
 

@@ -45,7 +45,8 @@ Status write_file(const std::string& path, const std::string& text) {
 }
 
 std::string configuration(const std::string& socket, const DaemonOptions& options, std::uint16_t http_port) {
-  std::string jobs = "[jobs]\nenabled = true\nstore = " + toml_string(socket.substr(0, socket.rfind('/')) + "/jobs.db") + "\n";
+  const std::string file = socket.substr(0, socket.rfind('/')) + "/jobs.db";
+  std::string jobs = "[jobs]\nenabled = true\nstore = " + toml_string(options.job_store.empty() ? file : options.job_store) + "\n";
   if (http_port != 0)
     jobs += "[http]\nenabled = true\nport = " + std::to_string(http_port) +
             "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";
@@ -126,12 +127,13 @@ Status DaemonProcess::launch() {
   return {StatusCode::DeadlineExceeded, "rondod does not answer on " + socket_};
 }
 
-Status DaemonProcess::kill_and_restart() {
+void DaemonProcess::kill() {
   ::kill(pid_, SIGKILL);
   int result = 0;
   while (::waitpid(pid_, &result, 0) < 0 && errno == EINTR) {
   }
-  return launch();
+  exit_code_ = exit_code_of(result);
+  pid_ = -1;
 }
 
 DaemonProcess::~DaemonProcess() {

@@ -29,8 +29,9 @@ struct DaemonOptions {
   std::size_t reserve_mib = 0;
   std::string store_url = {};  // Empty: its tables are in rondod itself.
   std::string journal = {};    // The absolute path of the journal; empty: none.
-  bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory.
+  bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory, or in job_store.
   bool only_jobs = false;      // The same, without a data plane. It logs warnings only.
+  std::string job_store = {};  // The URL of a database server.
   bool executors = false;      // With jobs or only_jobs: it has the group "demo" of executors, which report at a port of 127.0.0.1.
   /// If given, rondod runs in the network namespace of this file, takes zebra's routes over FPM into table 100 of the kernel, and keeps its
   /// tables in a file of its directory. It logs warnings only.
@@ -51,8 +52,10 @@ class DaemonProcess {
   Result<std::unique_ptr<AdminClient>> connect() const { return AdminClient::connect(socket_); }
   /// Sends SIGTERM and waits. Returns its exit code, or 128 + signal.
   int stop();
-  /// Kills it with SIGKILL, and starts it again with the same configuration. Errors as start().
-  Status kill_and_restart();
+  /// Kills it with SIGKILL, and waits.
+  void kill();
+  /// Starts it again, with the same configuration. Errors as start().
+  Status launch();
   const std::string& directory() const noexcept { return directory_; }
   /// Where executors of the group "demo" report, and their access token. 0 and empty without DaemonOptions::executors.
   std::uint16_t http_port() const noexcept { return http_port_; }
@@ -62,7 +65,6 @@ class DaemonProcess {
 
  private:
   DaemonProcess() = default;
-  Status launch();
   std::string program_;
   std::string frr_namespace_;
   std::string directory_;
