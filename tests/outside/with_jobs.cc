@@ -29,7 +29,7 @@ int main() {
     jobs.start();
     runtime.run();
   }
-  for (const char* const end : {"", "-wal", "-shm"}) ::unlink((file + end).c_str());
+  for (const char* const end : {"", "-wal", "-shm", "-lock"}) ::unlink((file + end).c_str());
   std::printf("%d\n", runs);
   return runs > 0 ? 0 : 1;
 }
