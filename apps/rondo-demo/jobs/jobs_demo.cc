@@ -252,7 +252,7 @@ class JobsDemo {
   JobsOptions options_;
   SystemClock clock_;
   std::unique_ptr<PostgresqlProcess> server_;             // Null with the jobs in a file.
-  std::vector<std::unique_ptr<DaemonProcess>> standbys_;  // With a server: those that do not run the jobs.
+  std::vector<std::unique_ptr<DaemonProcess>> standbys_;  // With a server: the rondods that do not run the jobs.
   std::unique_ptr<DaemonProcess> daemon_;                 // That runs the jobs.
   Duration handover_{0};
   std::unique_ptr<AdminClient> client_;

@@ -45,7 +45,7 @@ struct ExecutorsReport {
 /// The main job with several rondods on one database.
 struct SchedulersReport {
   std::size_t schedulers = 0;
-  Duration handover{0};  // From the kill of the one that ran the jobs until another one runs them.
+  Duration handover{0};  // From the kill of the owner until another rondod runs the jobs.
 };
 
 struct JobsReport {

@@ -39,8 +39,8 @@ Status check_job_server_build();
 /// no lock.
 Status check_jobs_file(const Config& config);
 
-/// Opens the database and adds the commands. The parameters must outlive the result. AlreadyExists: another rondod uses the database;
-/// otherwise the errors of make_sqlite_job_store().
+/// Opens the database and adds the commands. The parameters must outlive the result. AlreadyExists: another rondod uses the file (at a
+/// server this one waits as a standby); otherwise the errors of make_sqlite_job_store() or make_postgresql_job_store().
 Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log, Front* front);
 
 }  // namespace rondo::daemon

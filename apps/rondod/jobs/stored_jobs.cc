@@ -283,7 +283,7 @@ Status check_stored_jobs(const Config& config) {
 
 namespace {
 
-/// The claim can be made later: a standby waits for it.
+/// Opens the file and claims its jobs. Only the jobs of a server are claimed later: Jobs::start() tries until it succeeds.
 Result<std::shared_ptr<jobs::JobStore>> open_file(const JobSettings& settings, Log& log) {
   if (jobs::owner_of_sqlite_job_store(settings.store) != 0)
     return failure(StatusCode::AlreadyExists, "another process runs the jobs of '" + settings.store + "'");

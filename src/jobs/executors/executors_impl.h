@@ -154,7 +154,7 @@ struct Executors::Impl {
   // --- nodes (nodes.cc)
   /// True while another scheduler has claimed the jobs.
   bool is_standby() const;
-  /// After it has ended, the nodes are those that it has stored.
+  /// When this scheduler takes the jobs over, reads the nodes again, which the former owner has stored.
   void follow_takeover();
   void registered(Registered registered, const DoorAnswer& answer);
   /// A call of an executor was refused.
