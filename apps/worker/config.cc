@@ -78,6 +78,13 @@ class Section {
       values.push_back(text->get());
     }
   }
+  /// One text, or a list of them.
+  void text_or_texts(std::string_view key, std::vector<std::string>& values) {
+    const toml::node* const node = find(key);
+    if (node == nullptr || node->is_array()) return texts(key, values);
+    if (!node->is_string()) return complain(*node, "'" + std::string{key} + "' must be a text or a list of texts");
+    text(key, values.emplace_back());
+  }
   const toml::table* section(std::string_view key) {
     const toml::node* const node = find(key);
     if (node == nullptr) return nullptr;
@@ -200,11 +207,12 @@ CommandRule read_command(Section& s, const std::string& name, const std::string&
 
 void read_worker(Section& s, WorkerConfig& config) {
   s.text("socket", config.socket);
-  s.text("url", config.url);
+  s.text_or_texts("url", config.urls);
   s.text("token_file", config.token_file);
   s.text("ca_file", config.ca_file);
-  if (!config.url.empty() && !config.socket.empty()) s.complain("'url' and 'socket' exclude each other");
-  if (config.url.empty() != config.token_file.empty()) s.complain("'url' and 'token_file' need each other");
+  if (!config.urls.empty() && !config.socket.empty()) s.complain("'url' and 'socket' exclude each other");
+  if (config.urls.empty() != config.token_file.empty()) s.complain("'url' and 'token_file' need each other");
+  if (config.urls.size() > limits::kServers) s.complain("'url' has at most " + std::to_string(limits::kServers) + " servers");
   s.text("name", config.name);
   s.text("state", config.state);
   s.number("places", 1, 256, config.places);

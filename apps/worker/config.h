@@ -46,9 +46,9 @@ struct CommandRule {
 };
 
 struct WorkerConfig {
-  std::string file;    // Its name, for errors.
-  std::string socket;  // Empty: the default of `rondo`.
-  std::string url;     // In place of 'socket': a server on another host.
+  std::string file;               // Its name, for errors.
+  std::string socket;             // Empty: the default of `rondo`.
+  std::vector<std::string> urls;  // In place of 'socket': a server on another host, or several of which one runs the jobs.
   std::string token_file;
   std::string ca_file;
   std::string name;  // Empty: the name of the host.

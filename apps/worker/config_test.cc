@@ -43,6 +43,16 @@ TEST(WorkerConfigFile, AFileWithoutEndAndADeviceAreRefused) {
   EXPECT_THAT(refusal(file), HasSubstr("has more than " + std::to_string(limits::kWorkerConfigBytes) + " bytes"));
 }
 
+TEST(WorkerConfig, SeveralServersAreAList) {
+  const std::string token = "token_file = \"/t\"\n[command.x]\nprogram = \"/x\"\n";
+  EXPECT_THAT(parsed("[worker]\nurl = \"http://a:1\"\n" + token).urls, ElementsAre("http://a:1"));
+  EXPECT_THAT(parsed("[worker]\nurl = [\"http://a:1\", \"http://b:1\"]\n" + token).urls, ElementsAre("http://a:1", "http://b:1"));
+  std::string many;
+  for (std::size_t i = 0; i <= limits::kServers; ++i) many += "\"http://a:" + std::to_string(i + 1) + "\",";
+  EXPECT_THAT(refusal("[worker]\nurl = [" + many + "]\n" + token), HasSubstr("'url' has at most 16 servers"));
+  EXPECT_THAT(refusal("[worker]\nurl = 7\n" + token), HasSubstr("'url' must be a text or a list of texts"));
+}
+
 TEST(WorkerConfig, HasEachKeyAndDefaults) {
   const WorkerConfig config = parsed(R"(
 [worker]

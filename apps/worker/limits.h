@@ -75,6 +75,10 @@ inline constexpr std::size_t kCheckAnswers = 64;
 /// Reached: the answer has no data. Figure: none: the reader asks again. Test: `WorkerOnLinux.ALogIsFollowedWhileItsCommandRuns`.
 inline constexpr Duration kLogQuestionWait = 10s;
 
+/// Servers of one worker.
+/// Reached: the configuration is refused. Figure: none: the program ends with the error. Test: `WorkerConfig.SeveralServersAreAList`.
+inline constexpr std::size_t kServers = 16;
+
 /// The longest pause between two attempts to connect.
 /// Reached: the pause stays. Figure: none: the worker's log says when it is connected. Test: `Link.PausesGrowToTheirLimit`.
 inline constexpr Duration kReconnectPause = 10s;

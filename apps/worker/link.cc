@@ -13,18 +13,21 @@ namespace json = boost::json;
 
 /// A server that does not answer for this time is left.
 constexpr Duration kPatience = 30s;
+/// The same if there is another server, and this one has not said welcome. A machine that is gone answers nothing.
+constexpr Duration kPatienceOfSeveral = 5s;
 /// A connection that lasted so long was a good one: the next pause is short.
 constexpr Duration kGood = 10s;
 constexpr Duration kFirstPause = 100ms;
-/// The longest pause after a connection that was not: a server that restarts twice is soon there.
+/// The longest pause after a connection that was not, and after a server that takes no workers at present: a server that restarts twice, or
+/// gets the jobs, is soon there.
 constexpr Duration kShortPause = 1s;
 
 }  // namespace
 
 Status Link::connect() {
-  Result<std::unique_ptr<AdminClient>> orders = connect_to_server_();
+  Result<std::unique_ptr<AdminClient>> orders = servers_[server_]();
   if (!orders) return orders.error();
-  Result<std::unique_ptr<AdminClient>> reports = connect_to_server_();
+  Result<std::unique_ptr<AdminClient>> reports = servers_[server_]();
   if (!reports) return reports.error();
   orders_ = std::move(*orders);
   reports_ = std::move(*reports);
@@ -35,7 +38,7 @@ void Link::tick(Instant now) {
   if (now < next_) return;
   if (orders_ != nullptr) return leave({StatusCode::DeadlineExceeded, "the server does not answer"}, now);
   since_ = now;
-  next_ = now + kPatience;
+  next_ = now + (servers_.size() > 1 ? kPatienceOfSeveral : kPatience);
   if (Status connected = connect(); !connected.ok()) leave(connected, now);
 }
 
@@ -102,7 +105,15 @@ void Link::report(json::array events, json::object more, Instant now) {
 
 void Link::leave(const Status& why, Instant now) {
   const bool was_good = is_up_ && now - since_ >= kGood;
-  pause_ = was_good || pause_ == Duration{0} ? kFirstPause : std::min(pause_ * 2, is_up_ ? kShortPause : limits::kReconnectPause);
+  const bool is_short = is_up_ || why.code() == StatusCode::FailedPrecondition;
+  if (was_good || pause_ == Duration{0}) {
+    pause_ = kFirstPause;
+    failed_ = 0;
+  } else if (++failed_ >= servers_.size()) {  // Each server has been tried.
+    pause_ = std::min(pause_ * 2, is_short ? kShortPause : limits::kReconnectPause);
+    failed_ = 0;
+  }
+  server_ = (server_ + 1) % servers_.size();
   orders_.reset();
   reports_.reset();
   session_.clear();

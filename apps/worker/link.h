@@ -1,6 +1,6 @@
 // Link: the worker's connection to a server: one for orders, one for reports (docs/guide/run-commands.md). It connects again with growing
-// pauses. Never blocks longer than Connect does. Nothing that a server sends is trusted here: a malformed answer ends the
-// connection.
+// pauses, to the next server if there are several: of schedulers that share a database, one takes workers. Never blocks longer than Connect
+// does. Nothing that a server sends is trusted here: a malformed answer ends the connection.
 #pragma once
 
 #include <poll.h>
@@ -32,7 +32,8 @@ struct LinkEvents {
 
 class Link {
  public:
-  Link(Connect connect, LinkEvents events) : connect_to_server_(std::move(connect)), events_(std::move(events)) {}
+  /// 'servers' has at least one.
+  Link(std::vector<Connect> servers, LinkEvents events) : servers_(std::move(servers)), events_(std::move(events)) {}
 
   /// Connects if it is time to.
   void tick(Instant now);
@@ -57,7 +58,7 @@ class Link {
   void leave(const Status& why, Instant now);
   Status connect();
   void take(const boost::json::value& row);
-  const Connect connect_to_server_;
+  const std::vector<Connect> servers_;
   LinkEvents events_;
   std::unique_ptr<AdminClient> orders_;
   std::unique_ptr<AdminClient> reports_;
@@ -68,6 +69,8 @@ class Link {
   Instant next_;   // The next attempt to connect, or the end of the patience.
   Instant since_;  // Of the connection.
   Duration pause_{0};
+  std::size_t server_ = 0;  // The present one, or the next.
+  std::size_t failed_ = 0;  // Since the pause grew.
 };
 
 }  // namespace rondo::worker

@@ -537,7 +537,7 @@ TEST(WorkerEvents, AReportIsBoundedAndTheRestFollows) {
 
 TEST(Link, PausesGrowToTheirLimit) {
   std::vector<Duration> pauses;
-  Link link([] { return AdminClient::connect("/nowhere/socket"); },
+  Link link({[] { return AdminClient::connect("/nowhere/socket"); }},
             {.hello = [] { return json::object{}; },
              .order = [](std::string_view, const json::object&) {},
              .up = [] {},
@@ -553,6 +553,25 @@ TEST(Link, PausesGrowToTheirLimit) {
   EXPECT_EQ(pauses[0], 100ms);
   EXPECT_EQ(pauses[1], 200ms);
   EXPECT_EQ(pauses.back(), limits::kReconnectPause);
+}
+
+TEST(Link, TriesEachServerBeforeALongerPause) {
+  std::string tried;
+  std::vector<Duration> pauses;
+  const auto server = [&tried](char name) -> Connect {
+    return [&tried, name] {
+      tried += name;
+      return AdminClient::connect("/nowhere/socket");
+    };
+  };
+  Link link({server('a'), server('b'), server('c')}, {.hello = {},
+                                                      .order = {},
+                                                      .up = {},
+                                                      .down = [&pauses](const Status&, Duration pause) { pauses.push_back(pause); },
+                                                      .report_taken = {}});
+  for (int i = 0; i < 7; ++i) link.tick(link.next());
+  EXPECT_EQ(tried, "abcabca");
+  EXPECT_THAT(pauses, ElementsAre(100ms, 100ms, 100ms, 200ms, 200ms, 200ms, 400ms));
 }
 
 }  // namespace

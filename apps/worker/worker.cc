@@ -51,6 +51,7 @@ std::string_view link_text(const Status& why) {
     case StatusCode::Unavailable:
     case StatusCode::NotFound:
     case StatusCode::DeadlineExceeded: return "no server; commands go on";
+    case StatusCode::FailedPrecondition: return "the server takes no workers at present; commands go on";
     case StatusCode::AlreadyExists: return "the server has another worker with this name; commands go on";
     default: return "the server refuses this worker; commands go on";
   }
@@ -58,14 +59,14 @@ std::string_view link_text(const Status& why) {
 
 }  // namespace
 
-Worker::Worker(WorkerConfig config, Connect connect, RunRecords records, RunLogs logs, Log& log)
+Worker::Worker(WorkerConfig config, std::vector<Connect> servers, RunRecords records, RunLogs logs, Log& log)
     : config_(std::move(config)),
       name_(config_.name.empty() ? host_name() : config_.name),
       records_(std::move(records)),
       logs_(std::move(logs)),
       log_(log),
       boot_(boot_id()),
-      link_(std::move(connect), {.hello = [this] { return hello(); },
+      link_(std::move(servers), {.hello = [this] { return hello(); },
                                  .order = [this](std::string_view kind, const json::object& order) { take_order(kind, order); },
                                  .up =
                                      [this] {
@@ -91,7 +92,7 @@ Worker::Worker(WorkerConfig config, Connect connect, RunRecords records, RunLogs
                                      },
                                  .report_taken = [this](const json::object& answer) { report_taken(answer); }}) {}
 
-Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, Connect connect, Log& log) {
+Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, std::vector<Connect> servers, Log& log) {
   const std::string state_key = config.file + ": [worker] state";
   Result<RunRecords> records = RunRecords::open(config.state, kLockPatience, [&](const Status& why) {
     log.warn("waiting for the lock of the state", {{"ms", kLockPatience / 1ms}, {"why", why}});
@@ -104,7 +105,7 @@ Result<std::unique_ptr<Worker>> Worker::open(WorkerConfig config, Connect connec
   std::vector<RunRecord> left = records->read_all([&log](const Status& why, const std::string& renamed) {
     log.warn("a file among the records of runs is left out", {{"why", why}, {"renamed", renamed}});
   });
-  std::unique_ptr<Worker> worker{new Worker(std::move(config), std::move(connect), *std::move(records), *std::move(logs), log)};
+  std::unique_ptr<Worker> worker{new Worker(std::move(config), std::move(servers), *std::move(records), *std::move(logs), log)};
   worker->allowed_ = *std::move(allowed);
   worker->take_over(std::move(left));
   return worker;
@@ -131,7 +132,7 @@ Status Worker::reconfigure(WorkerConfig config) {
   Result<AllowedCommands> allowed = allow(config);
   if (!allowed) return allowed.error();
   const std::array<std::pair<const char*, bool>, 8> fixed{{{"socket", config.socket != config_.socket},
-                                                           {"url", config.url != config_.url},
+                                                           {"url", config.urls != config_.urls},
                                                            {"token_file", config.token_file != config_.token_file},
                                                            {"ca_file", config.ca_file != config_.ca_file},
                                                            {"name", config.name != config_.name},

@@ -62,7 +62,7 @@ struct LogQuestion {
 class Worker {
  public:
   /// Takes the state folder, and kills what is left of an earlier worker's commands. 'log' must outlive it.
-  static Result<std::unique_ptr<Worker>> open(WorkerConfig config, Connect connect, Log& log);
+  static Result<std::unique_ptr<Worker>> open(WorkerConfig config, std::vector<Connect> servers, Log& log);
   /// Ok, or why open() would refuse a configuration that was read, as far as this user can check it without a change.
   static Status check(const WorkerConfig& config);
   /// Works until 'signals' (a signalfd) has SIGTERM or SIGINT. Then it ends its commands, hands back the runs that it has not begun,
@@ -73,7 +73,7 @@ class Worker {
   Status reconfigure(WorkerConfig config);
 
  private:
-  Worker(WorkerConfig config, Connect connect, RunRecords records, RunLogs logs, Log& log);
+  Worker(WorkerConfig config, std::vector<Connect> servers, RunRecords records, RunLogs logs, Log& log);
   /// A command with what its rule needs at run time.
   struct AllowedCommand {
     std::shared_ptr<const CommandRule> rule;

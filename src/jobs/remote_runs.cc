@@ -72,6 +72,7 @@ bool RemoteRuns::is_recovered() const noexcept {
   impl_.core.expect_here("is_recovered");
   return impl_.planning.is_started();
 }
+bool RemoteRuns::is_standby() const { return !is_recovered() && impl_.planning.status().code() == StatusCode::AlreadyExists; }
 const JobRun* RemoteRuns::find(std::int64_t run) const {
   impl_.core.expect_here("find");
   const LiveRun* const live = impl_.runs.find(run);

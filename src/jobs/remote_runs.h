@@ -66,6 +66,8 @@ class RemoteRuns {
   std::shared_ptr<const Job> job_of(std::int64_t run) const;
   /// True if the runs that an earlier process left have been taken up.
   bool is_recovered() const noexcept;
+  /// True while another scheduler has the claim that this one waits for: no run begins here.
+  bool is_standby() const;
 
  private:
   Jobs::Impl& impl_;

@@ -6,7 +6,9 @@ import datetime
 import json
 import os
 import signal
+import subprocess
 import sys
+import tempfile
 import time
 
 sys.dont_write_bytecode = True
@@ -23,8 +25,11 @@ class Pair:
 
     def __init__(self, stack, rondo, rondod, server):
         self.server = server
+        self.rondo = rondo
+        self.folder = stack.enter_context(tempfile.TemporaryDirectory())
         server.sql("DROP SCHEMA IF EXISTS rondo CASCADE")
-        self.all = [stack.enter_context(Scheduler(rondo, rondod, {"plain": ""}, store=server.url)) for _ in range(2)]
+        tokens = f'api = true\ntokens = "{self.folder}/tokens"\n'  # One file for both, so that a token is good at each.
+        self.all = [stack.enter_context(Scheduler(rondo, rondod, {"plain": ""}, store=server.url, http=tokens)) for _ in range(2)]
         self.owner = poll("one of them runs the jobs", self.runs_jobs)
         self.other = next(one for one in self.all if one is not self.owner)
 
@@ -148,7 +153,50 @@ def executor_outlives_its_scheduler(pair):
         pair.other.start()
 
 
-CASES = (owner_is_killed, owner_is_stopped, owner_is_ended, server_is_killed, backends_are_terminated, executor_outlives_its_scheduler)
+@contextlib.contextmanager
+def worker_of(pair, command):
+    """A `rondo worker` that knows both schedulers, the standby first, with the shell command 'command'."""
+    made = pair.owner.daemon.run("token-add", "host1", "worker")
+    assert made.returncode == 0, made
+    pair.other.daemon.process.send_signal(signal.SIGHUP)  # Reads the tokens.
+    with open(f"{pair.folder}/token", "w", encoding="utf-8") as file:
+        file.write(made.stdout)
+    with open(f"{pair.folder}/worker.toml", "w", encoding="utf-8") as file:
+        file.write(f'[worker]\nurl = ["{pair.other.url}", "{pair.owner.url}"]\ntoken_file = "{pair.folder}/token"\nname = "host1"\n'
+                   f'state = "{pair.folder}"\n[command.work]\nprogram = "/bin/sh"\narguments = ["-c", "{command}"]\n')
+    with open(f"{pair.folder}/worker.log", "w", encoding="utf-8") as log:
+        worker = subprocess.Popen([pair.rondo, "worker", "--config", f"{pair.folder}/worker.toml"], stderr=log)
+    try:
+        yield
+    finally:
+        worker.terminate()
+        worker.wait()
+
+
+def worker_outlives_its_scheduler(pair):
+    """A run is at a worker when its scheduler is killed: the worker goes to the next one, which has the end of the run, and gives it to nobody
+    again."""
+    go = f"{pair.folder}/go"
+    with worker_of(pair, f"echo >>{pair.folder}/begun; until test -e {go}; do sleep 0.05; done"):
+        pair.owner.add_job("works", "command/work")
+        number = pair.owner.trigger("works")
+        pair.owner.wait_until_running("works", number)
+        assert not pair.other.ask("workers")["rows"], "a standby takes no worker"
+        pair.owner.kill()
+        pair.wait_for_takeover()
+        poll("the worker is there", lambda: any(row["connected"] for row in pair.owner.ask("workers")["rows"]))
+        with open(go, "w", encoding="utf-8"):
+            pass
+        assert pair.owner.wait_for_end("works", number, "succeeded")["attempt"] == 1
+        with open(f"{pair.folder}/begun", encoding="utf-8") as file:
+            assert file.read() == "\n"
+        # The worker serves the new owner, and no run is held for the old one.
+        pair.owner.wait_for_end("works", pair.owner.trigger("works"), "succeeded")
+    pair.other.start()
+
+
+CASES = (owner_is_killed, owner_is_stopped, owner_is_ended, server_is_killed, backends_are_terminated, executor_outlives_its_scheduler,
+         worker_outlives_its_scheduler)
 
 
 def main(rondo, rondod, *only):

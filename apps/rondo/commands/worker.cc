@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <string>
+#include <vector>
 
 #include "backends/remote.h"
 #include "backends/socket_path.h"
@@ -42,16 +43,24 @@ Result<UniqueFd> open_signals() {
 }
 
 /// The options of the command line go before those of the file.
-Result<worker::Connect> connect_of(const Options& options, const worker::WorkerConfig& config) {
+Result<std::vector<worker::Connect>> servers_of(const Options& options, const worker::WorkerConfig& config) {
+  std::vector<RemoteChoice> remotes;
   const bool is_given = options.remote.given() || !options.socket.empty();
-  const RemoteChoice remote = is_given ? options.remote : RemoteChoice{config.url, config.token_file, config.ca_file};
-  if (!remote.given()) {
-    const std::string socket = socket_candidates(is_given ? options.socket : config.socket).front();
-    return worker::Connect{[socket] { return AdminClient::connect(socket); }};
+  if (options.remote.given()) remotes.push_back(options.remote);
+  if (!is_given) {
+    for (const std::string& url : config.urls) remotes.push_back({url, config.token_file, config.ca_file});
   }
-  const Result<Connect> connect = open_remote(remote);
-  if (!connect) return failure(connect.error().with_context(config.file));
-  return worker::Connect{[connect = *connect] { return connect(Duration{30s}); }};
+  if (remotes.empty()) {
+    const std::string socket = socket_candidates(is_given ? options.socket : config.socket).front();
+    return std::vector<worker::Connect>{[socket] { return AdminClient::connect(socket); }};
+  }
+  std::vector<worker::Connect> servers;
+  for (const RemoteChoice& remote : remotes) {
+    const Result<Connect> connect = open_remote(remote);
+    if (!connect) return failure(connect.error().with_context(config.file));
+    servers.emplace_back([connect = *connect] { return connect(Duration{30s}); });
+  }
+  return servers;
 }
 
 }  // namespace
@@ -68,15 +77,15 @@ int worker(const Options& options, const WorkerCall& call) {
     print(call.config + ": " + counted(config->commands.size(), "command") + "\n");
     return finish_output();
   }
-  Result<worker::Connect> connect = connect_of(options, *config);
-  if (!connect) return report(options, connect.error(), kExitConfig);
+  Result<std::vector<worker::Connect>> servers = servers_of(options, *config);
+  if (!servers) return report(options, servers.error(), kExitConfig);
   const SystemClock clock;
   Log log(clock);
   const auto warn = [&log](const worker::WorkerConfig& of) {
     for (const std::string& command : worker::unready_commands(of)) log.warn("a command cannot begin", {{"why", command}});
   };
   warn(*config);
-  Result<std::unique_ptr<worker::Worker>> worker = worker::Worker::open(*std::move(config), *std::move(connect), log);
+  Result<std::unique_ptr<worker::Worker>> worker = worker::Worker::open(*std::move(config), *std::move(servers), log);
   if (!worker) return report(options, worker.error());
   (*worker)->run(signals->get(), [&] {
     Result<worker::WorkerConfig> again = worker::read_worker_config(call.config, Pipes::Refuse);  // The writer of a pipe may have gone.

@@ -153,7 +153,6 @@ struct Executors::Impl {
 
   // --- nodes (nodes.cc)
   /// True while another scheduler has claimed the jobs.
-  bool is_standby() const;
   /// When this scheduler takes the jobs over, reads the nodes again, which the former owner has stored.
   void follow_takeover();
   void registered(Registered registered, const DoorAnswer& answer);

@@ -19,10 +19,8 @@ std::string_view name_of(Dialect dialect) {
 
 }  // namespace
 
-bool Executors::Impl::is_standby() const { return !remote.is_recovered() && jobs.health().code() == StatusCode::AlreadyExists; }
-
 void Executors::Impl::follow_takeover() {
-  if (is_standby()) was_standby = true;
+  if (remote.is_standby()) was_standby = true;
   if (!was_standby || !remote.is_recovered()) return;
   was_standby = false;
   for (auto& [name, group] : groups) group.is_restored = false;
@@ -61,7 +59,7 @@ void Executors::Impl::registered(Registered registered, const DoorAnswer& answer
   const auto found = groups.find(registered.what.group);
   if (found == groups.end()) return answer(kCodeFailure, "there is no such group");
   // An executor registers at the first scheduler that accepts it.
-  if (is_standby()) return answer(kCodeFailure, "another scheduler runs the jobs at present");
+  if (remote.is_standby()) return answer(kCodeFailure, "another scheduler runs the jobs at present");
   Group& group = found->second;
   const std::string& address = registered.what.address;
   if (registered.leaves) {
@@ -231,7 +229,7 @@ void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
   const std::string& only = reply.caller().group;
   if (!only.empty() && group != only)
     return Reply{reply}.fail({StatusCode::PermissionDenied, "the token has the group '" + only + "' alone"});
-  if (is_standby()) return Reply{reply}.fail(jobs.health());
+  if (remote.is_standby()) return Reply{reply}.fail(jobs.health());
   const auto address = parse_address(arguments.text("address"));
   if (!address) return Reply{reply}.fail(address.error());
   const auto found = groups.find(group);

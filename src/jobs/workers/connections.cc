@@ -19,6 +19,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kNameBytes = 100;
 constexpr Duration kTick = 1s;
+constexpr const char* kStandby = "another scheduler runs the jobs at present";
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
@@ -154,6 +155,7 @@ void Workers::Impl::connect(const Arguments& arguments, Reply reply) {
     return reply.fail({StatusCode::InvalidArgument, "a worker's name has 1 to 100 letters, digits and characters of ._-"});
   Result<Offer> offer = offer_of(arguments);
   if (!offer) return reply.fail(offer.error());
+  if (remote.is_standby()) return reply.fail({StatusCode::FailedPrecondition, kStandby});
   if (const auto claims = claims_of(arguments); !claims) return reply.fail(claims.error());
   if (const Status may = may_connect(name, reply.caller()); !may.ok()) return reply.fail(may);
   if (!workers.contains(name) && workers.size() >= limits::kWorkers)
@@ -200,9 +202,25 @@ void Workers::Impl::replace(const std::string& name) {
   const auto known = workers.find(name);
   if (known == workers.end() || !known->second.orders) return;
   const std::string seconds = std::to_string((runtime.scheduler().now() - known->second.heard) / 1s);
-  Reply orders = *std::exchange(known->second.orders, std::nullopt);
-  orders.fail({StatusCode::DeadlineExceeded, "no report for " + seconds + " s, and the worker '" + name + "' has connected again"});
-  disconnect(name, known->second);
+  turn_away(name, {StatusCode::DeadlineExceeded, "no report for " + seconds + " s, and the worker '" + name + "' has connected again"});
+}
+
+void Workers::Impl::turn_away(const std::string& name, Status why) {
+  WorkerEntry& worker = workers.at(name);
+  Reply orders = *std::exchange(worker.orders, std::nullopt);
+  orders.fail(std::move(why));
+  disconnect(name, worker);
+}
+
+void Workers::Impl::stand_by() {
+  settled = runtime.scheduler().now() + options.settle;  // Counts from the takeover.
+  came.clear();
+  while (!runs.empty()) remove(runs.begin()->first);  // What workers have claimed. They claim it again.
+  std::vector<std::string> connected;
+  for (const auto& [name, worker] : workers) {
+    if (worker.orders) connected.push_back(name);
+  }
+  for (const std::string& name : connected) turn_away(name, {StatusCode::FailedPrecondition, kStandby});
 }
 
 Status Workers::Impl::take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments) {
@@ -365,6 +383,7 @@ bool Workers::Impl::is_offered(std::string_view command) const {
 
 void Workers::Impl::tick() {
   const Instant now = runtime.scheduler().now();
+  if (remote.is_standby()) stand_by();
   std::vector<std::string> away;
   for (auto& [name, worker] : workers) {
     const bool is_silent = !worker.orders || now - worker.heard >= options.silent;
@@ -374,7 +393,8 @@ void Workers::Impl::tick() {
   for (const std::string& name : away) give_up(name);
   end_ignored_orders();
   withdraw_lent();
-  if (now >= settled && !std::exchange(is_settled, true)) {
+  const bool was_settled = std::exchange(is_settled, now >= settled);
+  if (is_settled && !was_settled) {
     came.clear();
     check_again();
     remote.give_up_killed();

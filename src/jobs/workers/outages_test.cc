@@ -3,6 +3,7 @@
 #include "admin/reply_state.h"
 #include "jobs/jobs_view.h"
 #include "jobs/workers/testing/workers_testbed.h"
+#include "rondo/calendar/rfc3339.h"
 
 namespace rondo::jobs {
 namespace {
@@ -12,6 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 /// A connected worker is replaced immediately.
 class StaleWorkers : public WorkersTest {
@@ -145,6 +147,40 @@ TEST_F(WorkersTest, ARunThatTakesLongIsNoChangeWithoutAnAnswer) {
   EXPECT_EQ(queue->unanswered_for, Duration{0});
   EXPECT_THAT(runtime->why("JOB_RUN_8", "nightly#" + std::to_string(run)).chain.at(0).note,
               AllOf(testing::StartsWith("runs since 20"), Not(HasSubstr("Outcome::staged"))));
+}
+
+/// A scheduler that had waited for longer than 'settle' gave the runs to the first worker, while another one had them.
+TEST_F(WorkersTest, AStandbyTakesNoWorkerAndWaitsForThemFromTheTakeoverOn) {
+  close();
+  options.settle = 1h;
+  open();
+  PlayedWorker& first = worker("host1", kBackup);
+  put(many());
+  const std::int64_t run = trigger("many");
+  ASSERT_TRUE(becomes([&] { return first.starts.size() == 1; }));
+  played.clear();
+  close();
+  auto owner = make_sqlite_job_store(path()).value();
+  ASSERT_TRUE(owner->claim().ok());
+  open();
+  const std::string at_least = calendar::format_rfc3339(runtime->clock().wall_now() + options.settle + 2s);
+  PlayedWorker& early = worker("host1", kBackup, 10, {claim(run, "0 backup")});  // Perhaps before the first claim of the jobs.
+  ASSERT_TRUE(becomes([&] { return early.over.has_value(); }));
+  PlayedWorker& refused = worker("host2", kBackup);
+  ASSERT_TRUE(refused.over.has_value());
+  EXPECT_EQ(refused.over->to_string(), "failed-precondition: another scheduler runs the jobs at present");
+  run_a_while(3s);  // Each second the scheduler counts from then on.
+  owner.reset();
+  ASSERT_TRUE(becomes([this] { return jobs->stats().recovered == 1; }));
+  PlayedWorker& other = worker("host2", kBackup);
+  const std::string wait = "waits until worker 'host1' reports whether it has run " + std::to_string(run) + ", at most until ";
+  ASSERT_TRUE(says(run, StartsWith(wait)));
+  EXPECT_GE(JobsView(*jobs).activity(run)->text.substr(wait.size()), at_least);
+  PlayedWorker& again = worker("host1", kBackup, 10, {claim(run, "0 backup")});
+  report(again, {event("end", run, {field("code", "ok")})});
+  ASSERT_TRUE(all_ended());
+  EXPECT_THAT(runs("many"), ElementsAre("succeeded"));
+  EXPECT_THAT(other.starts, IsEmpty());
 }
 
 }  // namespace

@@ -145,6 +145,10 @@ struct Workers::Impl {
   Status may_connect(const std::string& name, const Caller& caller) const;
   /// Ends the orders of a connected worker, because it has connected again.
   void replace(const std::string& name);
+  /// Ends the orders of a connected worker.
+  void turn_away(const std::string& name, Status why);
+  /// No worker stays connected while another scheduler runs the jobs: it is needed there.
+  void stand_by();
   /// The runs that the worker names, in worker-orders or in a later report. InvalidArgument or ResourceExhausted for too many.
   Status take_claims(const std::string& name, WorkerEntry& worker, const Arguments& arguments);
   /// True if the run is the worker's.
@@ -287,7 +291,7 @@ struct Workers::Impl {
   std::int64_t last_report = 0;
   Router router{0};
   WorkersStats stats;
-  const Instant settled;  // From then on workers that had runs of an earlier process have come back.
+  Instant settled;  // From then on workers that had runs of an earlier process, or of another scheduler, have come back.
   bool is_settled = false;
   std::set<std::string> lent;               // Commands that no worker offers, with a handler for has_claims().
   std::set<std::string, std::less<>> came;  // Until then: the workers that have reported their runs. At most limits::kWorkers.
