@@ -66,12 +66,13 @@ struct Core {
   bool told(bool answer, std::string_view verb, const Arguments&... arguments) {
     return calls.is_replayed() ? calls.is_next(call_text(verb, arguments...)) : answer;
   }
-  /// JobStore::may_begin(), for a run.
+  /// JobStore::may_begin(), for a run. False: unsure() becomes of it.
   bool may_begin(std::int64_t run) {
     const bool is_held = told(!store.may_begin(now()), "unsure", run);
     if (is_held) record("unsure", run);
     return !is_held;
   }
+  static Outcome unsure() { return Outcome::retry_after(100ms, {StatusCode::Unavailable, std::string{kUnsure}}); }
   /// Calls the 'done' of a caller with the present answer of the store.
   template <class T>
   void call_done(const Jobs::Done<T>& done, std::type_identity_t<Result<T>> result) {

@@ -30,7 +30,7 @@ Outcome Dispatch::begin(std::int64_t run, const Ticket& ticket) {
   LiveRun* const live = runs_.find(run);
   if (live == nullptr || live->stage != LiveRun::Stage::Fired || live->ticket) return Outcome::done();
   if (runs_.is_draining) return Outcome::retry_after(1s, {StatusCode::Unavailable, "the program ends"});
-  if (!core_.may_begin(run)) return Outcome::retry_after(100ms, {StatusCode::Unavailable, std::string{kUnsure}});
+  if (!core_.may_begin(run)) return Core::unsure();
   handlers_.stop_awaiting(*live);
   if (live->verdict && !runs_.may_be_at_worker(*live)) {  // Its worker, which may have had it, does not have it.
     ends_.end(*live, *live->verdict, live->verdict_note);

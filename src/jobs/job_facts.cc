@@ -101,8 +101,9 @@ std::vector<Fact> JobFacts::missing(const LiveRun& live) const {
 
 bool JobFacts::waits_again(LiveRun& live) {
   std::vector<Fact> facts = missing(live);
-  if (facts.empty()) return false;
-  runs_.begin_again(live, Outcome::wait_for(std::move(facts)));
+  const bool is_sure = core_.may_begin(live.run.id);
+  if (facts.empty() && is_sure) return false;
+  runs_.begin_again(live, is_sure ? Outcome::wait_for(std::move(facts)) : Core::unsure());
   return true;
 }
 

@@ -17,7 +17,8 @@ class JobFacts {
   Status check(const Job& job) const;
   /// What a run waits for before it takes its turn: the success of its parents' runs, and the facts that its job requires.
   std::vector<Fact> missing(const LiveRun& live) const;
-  /// True if a run that has waited for a place must wait for a fact that has ended meanwhile. It has left its place then.
+  /// True if a run that has waited for a place must wait for a fact that has ended meanwhile, or for Core::may_begin(). It has left its
+  /// place then.
   bool waits_again(LiveRun& live);
   /// kJobSucceeded. Reads the store when it is asked about a job for the first time.
   bool has_succeeded(std::string_view job);

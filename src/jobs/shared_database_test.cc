@@ -119,25 +119,77 @@ class UnsureStore final : public test::PassingJobStore {
   std::atomic<bool> is_sure = false;
 };
 
-class UnsureClaim : public test::JobsTestbed {};
+class UnsureClaim : public test::JobsTestbed {
+ protected:
+  void open_unsure() {
+    store = std::make_shared<UnsureStore>(*file);
+    runtime = std::make_unique<Runtime>();
+    jobs = std::make_unique<Jobs>(*runtime, store, options);
+  }
+  /// True once the run waits because the claim is unsure.
+  bool is_held(std::int64_t run) {
+    return becomes([this, run] {
+      const auto activity = JobsView(*jobs).activity(run);
+      return activity && activity->text.find("another scheduler may run the jobs") != std::string::npos;
+    });
+  }
+  const std::shared_ptr<JobStore> file = make_sqlite_job_store(path()).value();
+  std::shared_ptr<UnsureStore> store;
+};
 
 /// A program that was stopped for some time may not know yet that another one has its jobs.
 TEST_F(UnsureClaim, NoRunBeginsWhileAnotherProgramMayHaveTheJobs) {
-  const auto file = make_sqlite_job_store(path()).value();
-  const auto store = std::make_shared<UnsureStore>(*file);
-  runtime = std::make_unique<Runtime>();
-  jobs = std::make_unique<Jobs>(*runtime, store, options);
+  open_unsure();
   jobs->handle_in_turn("ok", [](const JobContext&) { return Status{}; });
   jobs->start();
   define({.name = "a", .handler = "ok"});
   const JobRun run = trigger("a");
-  ASSERT_TRUE(becomes([&] {
-    const auto activity = JobsView(*jobs).activity(run.id);
-    return activity && activity->text.find("another scheduler may run the jobs") != std::string::npos;
-  }));
+  ASSERT_TRUE(is_held(run.id));
   EXPECT_EQ(jobs->stats().attempts, 0U);
   store->is_sure = true;
   EXPECT_TRUE(becomes([this] { return runs("a") == std::vector<std::string>{"succeeded"}; }));
+}
+
+/// The next run of the line began when the pool, or the handler, had room again.
+TEST_F(UnsureClaim, ARunThatWaitsForRoomDoesNotBeginEither) {
+  options.fast = {.threads = 1, .runs_max = 1};
+  open_unsure();
+  store->is_sure = true;
+  std::atomic<bool> may_end = false;
+  jobs->handle("pool", [&may_end](const JobContext&) {
+    may_end.wait(false);
+    return Status{};
+  });
+  std::vector<AsyncRun> begun;
+  jobs->handle_async("async",
+                     {.begin = [&](const AsyncRun& of) { begun.push_back(of); }, .has_room = [&](std::int64_t) { return begun.empty(); }});
+  jobs->start();
+  for (const char* const handler : {"pool", "async"}) {
+    define({.name = std::string{"first-"} + handler, .handler = handler});
+    define({.name = std::string{"second-"} + handler, .handler = handler});
+    const std::uint64_t attempts = jobs->stats().attempts;
+    trigger(std::string{"first-"} + handler);
+    ASSERT_TRUE(becomes([&] { return jobs->stats().attempts == attempts + 1; }));
+  }
+  const std::vector<std::int64_t> waiting{trigger("second-pool").id, trigger("second-async").id};
+  for (const std::int64_t run : waiting) {
+    ASSERT_TRUE(becomes([&] {
+      const std::string text = JobsView(*jobs).activity(run)->text;
+      return text == "waits for a place in its pool" || text == "waits for room at the handler async";
+    }));
+  }
+  store->is_sure = false;
+  may_end = true;
+  may_end.notify_all();
+  for (const AsyncRun& one : std::exchange(begun, {})) one.end({});
+  jobs->has_room("async");
+  for (const std::int64_t run : waiting) EXPECT_TRUE(is_held(run)) << JobsView(*jobs).activity(run)->text;
+  EXPECT_EQ(jobs->stats().attempts, 2U);
+  store->is_sure = true;
+  ASSERT_TRUE(becomes([&] { return begun.size() == 1; }));
+  begun.front().end({});
+  begun.clear();
+  EXPECT_TRUE(all_ended());
 }
 
 }  // namespace
