@@ -81,7 +81,7 @@ static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::
 constexpr std::array<std::span<const char* const>, 1> kSteps{kTables};
 
 /// The number of steps that the database has had; 0: it has no tables.
-Result<std::size_t> version_of(Database& database) {
+Result<std::size_t> version_of(server::Database& database) {
   const auto tables = database.number(
       "SELECT CASE WHEN to_regclass('rondo.version') IS NOT NULL THEN -1 ELSE "
       "(SELECT count(*) FROM pg_class WHERE relnamespace = to_regnamespace('rondo')) END");
@@ -97,38 +97,32 @@ Result<std::size_t> version_of(Database& database) {
   return static_cast<std::size_t>(*version);
 }
 
-Status execute(Database& database, const std::string& statement) {
-  const auto done = database.query(statement);
-  return done ? Status{} : done.error();
-}
-
 /// Within a transaction.
-Status take_steps(Database& database) {
+Status take_steps(server::Database& database) {
   // Another program may have taken them while this one waited for the lock.
-  if (Status locked = execute(database, "SELECT pg_advisory_xact_lock(" + std::to_string(kMigrationLock) + ")"); !locked.ok())
-    return locked;
+  if (Status locked = database.execute("SELECT pg_advisory_xact_lock(" + std::to_string(kMigrationLock) + ")"); !locked.ok()) return locked;
   auto version = version_of(database);
   if (!version) return version.error();
   if (*version == 0) {
     const auto has_schema = database.number("SELECT (to_regnamespace('rondo') IS NOT NULL)::int");
     if (!has_schema) return has_schema.error();
     // IF NOT EXISTS would need the right to create schemas also if there is one.
-    Status made = *has_schema != 0 ? Status{} : execute(database, "CREATE SCHEMA rondo");
-    if (made.ok()) made = execute(database, "CREATE TABLE rondo.version (version integer NOT NULL)");
-    if (made.ok()) made = execute(database, "INSERT INTO rondo.version VALUES (0)");
+    Status made = *has_schema != 0 ? Status{} : database.execute("CREATE SCHEMA rondo");
+    if (made.ok()) made = database.execute("CREATE TABLE rondo.version (version integer NOT NULL)");
+    if (made.ok()) made = database.execute("INSERT INTO rondo.version VALUES (0)");
     if (!made.ok()) return made;
   }
   for (; *version < kSteps.size(); ++*version) {
     for (const char* const statement : kSteps[*version]) {
-      if (Status done = execute(database, statement); !done.ok()) return done;
+      if (Status done = database.execute(statement); !done.ok()) return done;
     }
   }
-  return execute(database, "UPDATE rondo.version SET version = " + std::to_string(*version));
+  return database.execute("UPDATE rondo.version SET version = " + std::to_string(*version));
 }
 
 }  // namespace
 
-Status migrate(Database& database) {
+Status migrate(server::Database& database) {
   const auto version = version_of(database);
   if (!version) return version.error();
   if (*version == kSteps.size()) return {};

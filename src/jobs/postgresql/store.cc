@@ -1,22 +1,7 @@
-// make_postgresql_job_store(): jobs and runs in the schema rondo. A job is kept as JSON beside the columns by which it is found. What is
-// written in a batch takes one statement for all of its rows, as far as no row depends on another one.
-#include <algorithm>
-#include <map>
-#include <memory>
-#include <set>
-#include <unordered_set>
-#include <utility>
-
-#include "jobs/job_json.h"
-#include "jobs/job_store.h"
+// make_postgresql_job_store(): the statements of PostgreSQL.
+#include "jobs/server/store.h"
 #include "jobs/postgresql/database.h"
-#include "jobs/postgresql/options.h"
-#include "jobs/postgresql/ownership.h"
 #include "jobs/postgresql/schema.h"
-#include "jobs/run_retention.h"
-#include "jobs/store_rows.h"
-#include "jobs/unusable_runs.h"
-#include "rondo/jobs/limits.h"
 #include "rondo/jobs/postgresql.h"
 
 namespace rondo::jobs {
@@ -24,471 +9,67 @@ namespace rondo::jobs {
 namespace postgresql {
 namespace {
 
-using Numbers = std::vector<std::optional<std::int64_t>>;
-using Texts = std::vector<std::optional<std::string_view>>;
-
-constexpr const char* kAddRuns =
-    "INSERT INTO rondo.runs (id, job, scheduled, due, band, state, missed, ended, note, parents, parameters, address, rerun_of) "
-    "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) "
-    "ON CONFLICT (job, scheduled) WHERE band <> 3 AND rerun_of = 0 DO NOTHING RETURNING id";
-
-/// A job is delayed by the last of its runs in the list.
-constexpr const char* kEndRuns =
-    "WITH changed AS ("
-    "  UPDATE rondo.runs SET state = list.state, due = list.due, attempt = list.attempt, begun = list.begun, ended = list.ended, "
-    "  note = list.note, worker = CASE list.state WHEN 0 THEN '' ELSE runs.worker END "
-    "  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY AS list (id, state, due, attempt, begun, ended, note, next, place) "
-    "  WHERE runs.id = list.id AND runs.state = 0 RETURNING runs.job, list.next, list.place), "
-    "delayed AS (SELECT DISTINCT ON (job) job, next FROM changed WHERE next IS NOT NULL ORDER BY job, place DESC) "
-    "UPDATE rondo.jobs SET next = delayed.next FROM delayed WHERE jobs.id = delayed.job AND jobs.running = 1";
-
-constexpr const char* kWithdrawRuns =
-    "WITH gone AS ("
-    "  DELETE FROM rondo.runs USING unnest($1, $2) AS list (id, next) WHERE runs.id = list.id AND runs.state = 0 "
-    "  RETURNING runs.job, list.next), "
-    "due AS (SELECT job, min(next) AS next FROM gone WHERE next IS NOT NULL GROUP BY job) "
-    "UPDATE rondo.jobs SET next = due.next FROM due WHERE jobs.id = due.job AND jobs.running = 1 "
-    "AND (jobs.next IS NULL OR jobs.next > due.next)";
-
-/// An INSERT that meets a row would use up a number of the sequence, which has 31 bits.
-constexpr const char* kPut =
-    "WITH changed AS (UPDATE rondo.jobs SET spec = $2, handler = $3, next = $4 WHERE name = $1 RETURNING id) "
-    "INSERT INTO rondo.jobs (name, spec, handler, running, next) SELECT $1, $2, $3, 0, $4 WHERE NOT EXISTS (SELECT 1 FROM changed) "
-    "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, handler = excluded.handler, next = excluded.next";
-
-constexpr const char* kPutParents =
-    "WITH gone AS (DELETE FROM rondo.parents USING rondo.jobs WHERE jobs.name = $1 AND parents.child = jobs.id "
-    "AND parents.parent <> ALL ($2)) "
-    "INSERT INTO rondo.parents SELECT DISTINCT list.parent, jobs.id FROM unnest($2) AS list (parent), rondo.jobs WHERE jobs.name = $1 "
-    "ON CONFLICT DO NOTHING";
-
-/// The columns of an EndedRun. 3: Band::Manual.
-constexpr const char* kSelectEnded =
-    "SELECT id, job, ended, CASE WHEN band <> 3 AND rerun_of = 0 THEN scheduled END, (begun IS NOT NULL AND id = "
-    "(SELECT last.id FROM rondo.runs AS last WHERE last.job = runs.job AND last.begun IS NOT NULL AND last.ended IS NOT NULL "
-    "AND last.state <> 0 ORDER BY last.ended DESC, last.id DESC LIMIT 1))::int FROM rondo.runs WHERE ";
-
-/// A job may have been removed since its runs were read.
-constexpr const char* kRemoveRuns =
-    "WITH gone AS (DELETE FROM rondo.runs WHERE id = ANY ($1)) INSERT INTO rondo.removed_instants "
-    "SELECT span.job, span.first, span.last FROM unnest($2, $3, $4) AS span (job, first, last) JOIN rondo.jobs ON jobs.id = span.job "
-    "ON CONFLICT (job) DO UPDATE SET first = least(removed_instants.first, excluded.first), "
-    "last = greatest(removed_instants.last, excluded.last)";
-
-std::string select_jobs() { return std::string{"SELECT "} + kJobColumns + "FROM rondo.jobs "; }
-std::string select_runs() { return std::string{"SELECT "} + kRunColumns + "FROM rondo.runs JOIN rondo.jobs ON jobs.id = runs.job "; }
-
-std::int64_t limit_of(std::size_t max) { return static_cast<std::int64_t>(std::min<std::size_t>(max, INT32_MAX)); }
-std::optional<std::int64_t> number_of(const std::optional<WallTime>& time) {
-  return time ? std::optional{time->nanoseconds()} : std::nullopt;
-}
-Status no_job(std::string_view name) { return {StatusCode::NotFound, "no job '" + std::string{name} + "'"}; }
-
-/// One value of each item, for a parameter.
-template <class Array, class Items, class Value>
-Array column(const Items& items, Value value) {
-  Array array;
-  array.reserve(items.size());
-  for (const auto& item : items) array.emplace_back(value(item));
-  return array;
-}
-
-/// A run to add, in the list that it may name as parents.
-struct AddedRun {
-  std::span<JobRun> list;
-  std::size_t place = 0;
-  JobRun& run() const { return list[place]; }
-};
-
-/// Groups runs of several lists: a run is in a later group than its parents, and in no earlier one than a run before it for the same
-/// instant.
-std::vector<std::vector<AddedRun>> generations_of(const std::vector<std::span<JobRun>>& lists) {
-  std::vector<std::vector<AddedRun>> generations;
-  std::vector<std::size_t> depths;
-  std::map<std::pair<std::int64_t, WallTime>, std::size_t> depth_of_instant;
-  for (const std::span<JobRun> list : lists) {
-    depths.assign(list.size(), 0);
-    for (std::size_t place = 0; place < list.size(); ++place) {
-      for (const std::int64_t parent : list[place].parents) {
-        depths[place] = std::max(depths[place], depths[static_cast<std::size_t>(parent)] + 1);
-      }
-      std::size_t& deepest = depth_of_instant[{list[place].job_id, list[place].scheduled}];
-      deepest = depths[place] = std::max(depths[place], deepest);
-      if (generations.size() <= depths[place]) generations.resize(depths[place] + 1);
-      generations[depths[place]].push_back({list, place});
-    }
-  }
-  return generations;
-}
-
-/// How many ends at the beginning can be written together: of one kind, and each run once.
-std::size_t count_together(std::span<const RunEnd> ends) {
-  std::unordered_set<std::int64_t> runs;
-  const auto differs = [&](const RunEnd& end) { return end.is_withdrawn != ends.front().is_withdrawn || !runs.insert(end.id).second; };
-  return static_cast<std::size_t>(std::ranges::find_if(ends, differs) - ends.begin());
-}
-
-class PostgresqlJobStore final : public JobStore, private RetentionQueries {
- public:
-  PostgresqlJobStore(std::unique_ptr<Database> database, const StoreOptions& options)
-      : database_(std::move(database)), ownership_(*database_, options) {}
-
-  Status claim() override { return ownership_.claim(); }
-  Result<bool> is_changed_elsewhere() override { return ownership_.is_changed_elsewhere(); }
-  bool may_begin(Instant now) const noexcept override { return ownership_.may_begin(now); }
-  bool is_taken_over() const noexcept override { return ownership_.is_taken_over(); }
-  Status atomically(const std::function<Status()>& work) override { return database_->transaction(work); }
-
-  Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override {
-    const Texts parents(job.parents.begin(), job.parents.end());
-    const Status status = write([&]() -> Status {
-      if (Status put = execute(kPut, Values{}.add(job.name).add(to_json(job)).add(job.handler).add(next)); !put.ok()) return put;
-      return execute(kPutParents, Values{}.add(job.name).add(parents));
-    });
-    if (!status.ok()) return failure(status);
-    return find(job.name);
-  }
-  Status remove(std::string_view name) override {
-    return write([&]() -> Status {
-      const auto removed = database_->query("DELETE FROM rondo.jobs WHERE name = $1", Values{}.add(name));
-      if (!removed) return removed.error();
-      return removed->affected() == 0 ? no_job(name) : Status{};
-    });
-  }
-  Status set_running(std::string_view name, bool is_running, std::optional<WallTime> next, std::string_view note) override {
-    return write([&]() -> Status {
-      auto found = jobs_of(select_jobs() + "WHERE name = $1 FOR UPDATE", Values{}.add(name));
-      if (!found) return found.error();
-      if (found->empty()) return no_job(name);
-      Job& job = found->front().job;
-      if (!is_readable(found->front())) return {StatusCode::DataLoss, job.note};
-      job.stop_note = note;
-      return execute("UPDATE rondo.jobs SET running = $1, next = $2, spec = $3 WHERE name = $4",
-                     Values{}.add(std::int64_t{is_running}).add(next).add(to_json(job)).add(name));
-    });
-  }
-  Result<StoredJob> find(std::string_view name) override {
-    auto found = jobs_of(select_jobs() + "WHERE name = $1", Values{}.add(name));
-    if (!found) return failure(std::move(found.error()));
-    if (found->empty()) return failure(no_job(name));
-    return std::move(found->front());
-  }
-  Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override {
-    return jobs_of(select_jobs() + "WHERE name > $1 ORDER BY name LIMIT $2", Values{}.add(after).add(limit_of(max)));
-  }
-  Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) override {
-    return jobs_of(select_jobs() +
-                       "WHERE running = 1 AND next IS NOT NULL AND next >= 0 AND next <= $1 AND (next, id) > ($2, $3) "
-                       "ORDER BY next, id LIMIT $4",
-                   Values{}.add(until).add(after.next).add(after.id).add(limit_of(max)));
-  }
-  Result<std::vector<StoredJob>> children(std::string_view parent) override {
-    return jobs_of(
-        std::string{"SELECT "} + kJobColumns +
-            "FROM rondo.parents JOIN rondo.jobs ON jobs.id = parents.child WHERE parents.parent = $1 ORDER BY jobs.name LIMIT $2",
-        Values{}.add(parent).add(limit_of(limits::kJobsOfFamily + 1)));
-  }
-
-  Status plan(std::span<Plan> plans) override {
-    std::map<std::int64_t, std::optional<WallTime>> moved;  // The last plan of a job counts.
-    std::vector<std::span<JobRun>> lists;
-    for (Plan& plan : plans) {
-      moved[plan.job_id] = plan.next;
-      lists.emplace_back(plan.runs);
-    }
-    const Numbers jobs = column<Numbers>(moved, [](const auto& one) { return one.first; });
-    const Numbers nexts = column<Numbers>(moved, [](const auto& one) { return number_of(one.second); });
-    return write([&]() -> Status {
-      constexpr const char* kMove =
-          "UPDATE rondo.jobs SET next = list.next FROM unnest($1, $2) AS list (id, next) WHERE jobs.id = list.id AND jobs.running = 1";
-      if (Status done = execute(kMove, Values{}.add(jobs).add(nexts)); !done.ok()) return done;
-      return add_all(lists);
-    });
-  }
-  Status add_runs(std::span<JobRun> runs) override {
-    return write([&] { return add_all({runs}); });
-  }
-  Status finish(std::span<const RunEnd> ends) override {
-    return write([&]() -> Status {
-      for (auto rest = ends; !rest.empty();) {
-        const std::size_t count = count_together(rest);
-        Status done = rest.front().is_withdrawn ? withdraw(rest.first(count)) : end(rest.first(count));
-        if (!done.ok()) return done;
-        rest = rest.subspan(count);
-      }
-      return {};
-    });
-  }
-  Status note_worker(std::int64_t run, std::string_view worker) override {
-    return write([&] { return execute("UPDATE rondo.runs SET worker = $1 WHERE id = $2 AND state = 0", Values{}.add(worker).add(run)); });
-  }
-  Status note_killed(std::int64_t run) override {
-    return write([&] { return execute("UPDATE rondo.runs SET killed = 1 WHERE id = $1 AND state = 0", Values{}.add(run)); });
-  }
-  Status remember(std::string_view key, std::string_view text) override {
-    return write([&] {
-      return execute("INSERT INTO rondo.remembered (key, text) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET text = excluded.text",
-                     Values{}.add(key).add(text));
-    });
-  }
-  Result<std::string> remembered(std::string_view key) override {
-    const auto rows = database_->query("SELECT text FROM rondo.remembered WHERE key = $1", Values{}.add(key));
-    if (!rows) return failure(rows.error());
-    return rows->size() == 0 ? std::string{} : (*rows)[0].text(0);
-  }
-
-  Result<std::vector<JobRun>> unfinished(std::int64_t after, std::size_t max) override {
-    return runs_of("WHERE runs.state = 0 AND runs.id > $1 ORDER BY runs.id", Values{}.add(after), max);
-  }
-  Result<JobRun> run(std::int64_t id) override {
-    auto found = runs_of("WHERE runs.id = $1", Values{}.add(id), 1);
-    if (!found) return failure(std::move(found.error()));
-    if (found->empty()) return failure(StatusCode::NotFound, "no run " + std::to_string(id));
-    return std::move(found->front());
-  }
-  Result<std::vector<JobRun>> runs(std::string_view job, std::int64_t before, std::size_t max) override {
-    return runs_of("WHERE runs.job = (SELECT id FROM rondo.jobs WHERE name = $1) AND runs.id < $2 ORDER BY runs.id DESC",
-                   Values{}.add(job).add(before), max);
-  }
-  Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max, std::string_view handlers) override {
-    return runs_of(
-        "WHERE runs.state IN (2, 3) AND runs.id < $1 AND runs.ended >= $2 AND substring(jobs.handler FROM 1 FOR length($3)) = $3 "
-        "ORDER BY runs.id DESC",
-        Values{}.add(before).add(since).add(handlers), max);
-  }
-  Result<std::optional<JobRun>> last_ended(std::string_view job) override {
-    auto found = runs_of(
-        "WHERE runs.job = (SELECT id FROM rondo.jobs WHERE name = $1) AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL "
-        "AND runs.state <> 0 ORDER BY runs.ended DESC, runs.id DESC",
-        Values{}.add(job), 1);
-    if (!found) return failure(std::move(found.error()));
-    return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
-  }
-  Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
-    const auto rows = database_->query(
-        "SELECT scheduled FROM rondo.runs WHERE job = $1 AND scheduled >= $2 AND scheduled < $3 AND band <> 3 AND rerun_of = 0 "
-        "ORDER BY scheduled LIMIT $4",
-        Values{}.add(job_id).add(from).add(to).add(limit_of(max)));
-    if (!rows) return failure(rows.error());
-    std::vector<WallTime> found;
-    found.reserve(rows->size());
-    for (std::size_t i = 0; i < rows->size(); ++i) found.push_back(WallTime::from_nanoseconds((*rows)[i].integer(0)));
-    return found;
-  }
-  Result<bool> forget(WallTime before, std::size_t max) override { return retention_.remove_before(before, max); }
-  Result<bool> forget_beyond(std::size_t kept, std::size_t max) override { return retention_.remove_beyond(kept, max); }
-  Result<std::optional<RemovedInstants>> removed_instants(std::int64_t job_id) override {
-    const auto rows = database_->query("SELECT first, last FROM rondo.removed_instants WHERE job = $1", Values{}.add(job_id));
-    if (!rows) return failure(rows.error());
-    if (rows->size() == 0) return std::optional<RemovedInstants>{};
-    const Rows::Row row = (*rows)[0];
-    return std::optional{RemovedInstants{WallTime::from_nanoseconds(row.integer(0)), WallTime::from_nanoseconds(row.integer(1))}};
-  }
-  Result<std::string> unusable_rows() override {
-    Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
-    if (!text) return text;
-    const Result<std::string> jobs = jobs_that_are_never_due();
-    if (!jobs || text->empty() || jobs->empty()) return !jobs || text->empty() ? jobs : text;
-    return *text + "; " + *jobs;
-  }
-
- private:
-  Status execute(const std::string& statement, const Values& values) {
-    const auto done = database_->query(statement, values);
-    return done ? Status{} : done.error();
-  }
-  /// A transaction that writes: only as long as the jobs are its own, if it has claimed them.
-  Status write(const std::function<Status()>& work) {
-    return database_->transaction([&] {
-      Status lost = ownership_.check();
-      return lost.ok() ? work() : lost;
-    });
-  }
-
-  Result<std::vector<StoredJob>> jobs_of(const std::string& statement, const Values& values) {
-    const auto rows = database_->query(statement, values);
-    if (!rows) return failure(rows.error());
-    std::vector<StoredJob> jobs;
-    jobs.reserve(rows->size());
-    for (std::size_t i = 0; i < rows->size(); ++i) jobs.push_back(read_job((*rows)[i]));
-    return jobs;
-  }
-
-  /// At most 'max' runs that can be used. The others are noted, and further pages are read in their place.
-  Result<std::vector<JobRun>> runs_of(const std::string& conditions, const Values& values, std::size_t max) {
-    std::vector<JobRun> runs;
-    for (std::int64_t offset = 0; runs.size() < max;) {
-      const std::int64_t page = limit_of(max - runs.size());
-      const auto rows =
-          database_->query(select_runs() + conditions + " LIMIT " + std::to_string(page) + " OFFSET " + std::to_string(offset), values);
-      if (!rows) return failure(rows.error());
-      for (std::size_t i = 0; i < rows->size(); ++i) {
-        JobRun run;
-        const bool is_usable = read_run((*rows)[i], run).empty();
-        is_usable ? runs.push_back(std::move(run)) : unusable_.note(run.id);
-      }
-      offset += page;
-      if (static_cast<std::int64_t>(rows->size()) < page) break;
-    }
-    return runs;
-  }
-
-  /// Sets the ids of the runs, to 0 for those that are left out. The ids are in the order of the runs.
-  Status add_all(const std::vector<std::span<JobRun>>& lists) {
-    std::int64_t count = 0;
-    for (const auto& list : lists) count += static_cast<std::int64_t>(list.size());
-    if (count == 0) return {};
-    const auto ids =
-        database_->query("SELECT nextval('rondo.runs_id_seq') AS id FROM generate_series(1, $1) ORDER BY id", Values{}.add(count));
-    if (!ids) return ids.error();
-    std::size_t at = 0;
-    for (const auto& list : lists) {
-      for (JobRun& run : list) run.id = (*ids)[at++].integer(0);
-    }
-    for (const auto& generation : generations_of(lists)) {
-      if (Status added = add_generation(generation); !added.ok()) return added;
-    }
-    return {};
-  }
-  /// Adds runs whose parents are stored, or left out.
-  Status add_generation(const std::vector<AddedRun>& added) {
-    std::vector<std::string> parents;
-    std::vector<JobRun*> runs;
-    for (const AddedRun& one : added) {
-      JobRun& run = one.run();
-      for (std::int64_t& parent : run.parents) parent = one.list[static_cast<std::size_t>(parent)].id;
-      const bool is_left_out = std::ranges::find(run.parents, 0) != run.parents.end();
-      if (is_left_out) {
-        run.id = 0;
-      } else {
-        runs.push_back(&run);
-        parents.push_back(parents_text(run.parents));
-      }
-    }
-    if (runs.empty()) return {};
-    const auto rows = database_->query(kAddRuns, values_of(runs, parents));
-    if (!rows) return rows.error();
-    std::unordered_set<std::int64_t> stored;
-    for (std::size_t i = 0; i < rows->size(); ++i) stored.insert((*rows)[i].integer(0));
-    for (JobRun* const run : runs) stored.contains(run->id) ? retention_.note_added(run->job_id) : static_cast<void>(run->id = 0);
-    return {};
-  }
-  static Values values_of(const std::vector<JobRun*>& runs, const std::vector<std::string>& parents) {
-    const auto numbers = [&runs](auto value) { return column<Numbers>(runs, value); };
-    const auto texts = [&runs](auto value) { return column<Texts>(runs, value); };
-    Values values;
-    values.add(numbers([](const JobRun* run) { return run->id; }));
-    values.add(numbers([](const JobRun* run) { return run->job_id; }));
-    values.add(numbers([](const JobRun* run) { return run->scheduled.nanoseconds(); }));
-    values.add(numbers([](const JobRun* run) { return run->due.nanoseconds(); }));
-    values.add(numbers([](const JobRun* run) { return static_cast<std::int64_t>(run->band); }));
-    values.add(numbers([](const JobRun* run) { return static_cast<std::int64_t>(run->state); }));
-    values.add(numbers([](const JobRun* run) { return static_cast<std::int64_t>(run->missed); }));
-    values.add(numbers([](const JobRun* run) { return number_of(run->ended); }));
-    values.add(texts([](const JobRun* run) { return cut_note(run->note); }));
-    values.add(Texts(parents.begin(), parents.end()));
-    values.add(texts([](const JobRun* run) { return run->parameters ? std::optional<std::string_view>{*run->parameters} : std::nullopt; }));
-    values.add(texts([](const JobRun* run) { return std::string_view{run->address}; }));
-    values.add(numbers([](const JobRun* run) { return run->rerun_of; }));
-    return values;
-  }
-
-  Status end(std::span<const RunEnd> ends) {
-    const auto numbers = [ends](auto value) { return column<Numbers>(ends, value); };
-    Values values;
-    values.add(numbers([](const RunEnd& end) { return end.id; }));
-    values.add(numbers([](const RunEnd& end) { return static_cast<std::int64_t>(end.state); }));
-    values.add(numbers([](const RunEnd& end) { return end.due.nanoseconds(); }));
-    values.add(numbers([](const RunEnd& end) { return end.attempt; }));
-    values.add(numbers([](const RunEnd& end) { return number_of(end.begun); }));
-    values.add(numbers([](const RunEnd& end) { return is_final(end.state) ? number_of(end.ended) : std::nullopt; }));
-    values.add(column<Texts>(ends, [](const RunEnd& end) { return cut_note(end.note); }));
-    values.add(numbers([](const RunEnd& end) { return number_of(end.next); }));
-    return execute(kEndRuns, values);
-  }
-  Status withdraw(std::span<const RunEnd> ends) {
-    const Numbers ids = column<Numbers>(ends, [](const RunEnd& end) { return end.id; });
-    const Numbers nexts = column<Numbers>(ends, [](const RunEnd& end) { return number_of(end.next); });
-    return execute(kWithdrawRuns, Values{}.add(ids).add(nexts));
-  }
-
-  /// What is wrong with a run. Empty: it can be used by now, or was removed.
-  Result<std::string> wrong_with(std::int64_t id) {
-    const auto rows = database_->query(select_runs() + "WHERE runs.id = $1", Values{}.add(id));
-    if (!rows) return failure(rows.error());
-    JobRun run;
-    return rows->size() == 0 ? std::string{} : read_run((*rows)[0], run);
-  }
-  /// Started jobs whose next time is before or beyond all times.
-  Result<std::string> jobs_that_are_never_due() {
-    const std::string conditions = "WHERE running = 1 AND next IS NOT NULL AND (next < 0 OR next >= $1)";
-    const auto found = jobs_of(select_jobs() + conditions + " LIMIT $2", Values{}.add(kTimesEnd).add(limit_of(limits::kTroublesNamed)));
-    if (!found) return failure(found.error());
-    return text_of_never_due(*found,
-                             [&] { return database_->number("SELECT count(*) FROM rondo.jobs " + conditions, Values{}.add(kTimesEnd)); });
-  }
-
-  Result<std::vector<EndedRun>> ended_before(EndPlace after, WallTime before, std::size_t max) override {
-    return ended("(ended, id) > ($1, $2) AND ended < $3 AND ended IS NOT NULL AND state <> 0 ORDER BY ended, id LIMIT $4",
-                 Values{}.add(after.ended).add(after.id).add(before).add(limit_of(max)));
-  }
-  Result<std::vector<EndedRun>> ended_of(std::int64_t job_id, std::int64_t after, std::int64_t until, std::size_t max) override {
-    return ended("job = $1 AND id > $2 AND id < $3 AND ended IS NOT NULL AND state <> 0 ORDER BY id LIMIT $4",
-                 Values{}.add(job_id).add(after).add(until).add(limit_of(max)));
-  }
-  Result<std::vector<EndedRun>> ended(const std::string& conditions, const Values& values) {
-    const auto rows = database_->query(kSelectEnded + conditions, values);
-    if (!rows) return failure(rows.error());
-    std::vector<EndedRun> ended;
-    for (std::size_t i = 0; i < rows->size(); ++i) {
-      const Rows::Row row = (*rows)[i];
-      ended.push_back({.id = row.integer(0),
-                       .job_id = row.integer(1),
-                       .ended = row.integer(2),
-                       .is_last = row.integer(4) != 0,
-                       .instant = row.is_null(3) ? std::nullopt : std::optional{row.integer(3)}});
-    }
-    return ended;
-  }
-  Result<std::int64_t> newest_run() override { return database_->number("SELECT max(id) FROM rondo.runs"); }
-  Status read_parents(const std::function<void(const std::string& parents)>& use) override {
-    const auto rows = database_->query("SELECT parents FROM rondo.runs WHERE state = 0 AND parents <> ''");
-    if (!rows) return rows.error();
-    for (std::size_t i = 0; i < rows->size(); ++i) use((*rows)[i].text(0));
-    return {};
-  }
-  Result<std::int64_t> next_job_with_runs(std::int64_t after) override {
-    return database_->number("SELECT min(job) FROM rondo.runs WHERE job > $1", Values{}.add(after));
-  }
-  Result<Newest> newest_runs(std::int64_t job_id, std::size_t max) override {
-    const auto rows =
-        database_->query("SELECT count(*), min(id) FROM (SELECT id FROM rondo.runs WHERE job = $1 ORDER BY id DESC LIMIT $2) AS newest",
-                         Values{}.add(job_id).add(limit_of(max)));
-    if (!rows) return failure(rows.error());
-    return Newest{static_cast<std::size_t>((*rows)[0].integer(0)), (*rows)[0].integer(1)};
-  }
-  Status remove(const Removal& removal) override {
-    Values values;
-    values.add(Numbers(removal.runs.begin(), removal.runs.end()));
-    values.add(column<Numbers>(removal.instants, [](const auto& one) { return one.first; }));
-    values.add(column<Numbers>(removal.instants, [](const auto& one) { return one.second.first; }));
-    values.add(column<Numbers>(removal.instants, [](const auto& one) { return one.second.second; }));
-    return write([&] { return execute(kRemoveRuns, values); });
-  }
-
-  std::unique_ptr<Database> database_;
-  Ownership ownership_;
-  RunRetention retention_{*this};
-  UnusableRuns unusable_;  // Runs that were left out of an answer.
-};
+constexpr server::Statements kStatements{
+    // An INSERT that meets a row would use up a number of the sequence.
+    .put_job =
+        "WITH changed AS (UPDATE rondo.jobs SET spec = $2, handler = $3, next = $4 WHERE name = $1 RETURNING id) "
+        "INSERT INTO rondo.jobs (name, spec, handler, running, next) SELECT $1, $2, $3, 0, $4 WHERE NOT EXISTS (SELECT 1 FROM changed) "
+        "ON CONFLICT (name) DO UPDATE SET spec = excluded.spec, handler = excluded.handler, next = excluded.next",
+    .put_parents =
+        "WITH gone AS (DELETE FROM rondo.parents USING rondo.jobs WHERE jobs.name = $1 AND parents.child = jobs.id "
+        "AND parents.parent <> ALL ($2)) "
+        "INSERT INTO rondo.parents SELECT DISTINCT list.parent, jobs.id FROM unnest($2) AS list (parent), rondo.jobs WHERE jobs.name = $1 "
+        "ON CONFLICT DO NOTHING",
+    .move_jobs =
+        "UPDATE rondo.jobs SET next = list.next FROM unnest($1, $2) AS list (id, next) WHERE jobs.id = list.id AND jobs.running = 1",
+    .draw_run_ids = "SELECT nextval('rondo.runs_id_seq') AS id FROM generate_series(1, $1) ORDER BY id",
+    .add_runs =
+        "INSERT INTO rondo.runs (id, job, scheduled, due, band, state, missed, ended, note, parents, parameters, address, rerun_of) "
+        "SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) "
+        "ON CONFLICT (job, scheduled) WHERE band <> 3 AND rerun_of = 0 DO NOTHING RETURNING id",
+    .end_runs =
+        "WITH changed AS ("
+        "  UPDATE rondo.runs SET state = list.state, due = list.due, attempt = list.attempt, begun = list.begun, ended = list.ended, "
+        "  note = list.note, worker = CASE list.state WHEN 0 THEN '' ELSE runs.worker END "
+        "  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY AS list (id, state, due, attempt, begun, ended, note, next, place) "
+        "  WHERE runs.id = list.id AND runs.state = 0 RETURNING runs.job, list.next, list.place), "
+        "delayed AS (SELECT DISTINCT ON (job) job, next FROM changed WHERE next IS NOT NULL ORDER BY job, place DESC) "
+        "UPDATE rondo.jobs SET next = delayed.next FROM delayed WHERE jobs.id = delayed.job AND jobs.running = 1",
+    .withdraw_runs =
+        "WITH gone AS ("
+        "  DELETE FROM rondo.runs USING unnest($1, $2) AS list (id, next) WHERE runs.id = list.id AND runs.state = 0 "
+        "  RETURNING runs.job, list.next), "
+        "due AS (SELECT job, min(next) AS next FROM gone WHERE next IS NOT NULL GROUP BY job) "
+        "UPDATE rondo.jobs SET next = due.next FROM due WHERE jobs.id = due.job AND jobs.running = 1 "
+        "AND (jobs.next IS NULL OR jobs.next > due.next)",
+    .remove_runs =
+        "WITH gone AS (DELETE FROM rondo.runs WHERE id = ANY ($1)) INSERT INTO rondo.removed_instants "
+        "SELECT span.job, span.first, span.last FROM unnest($2, $3, $4) AS span (job, first, last) JOIN rondo.jobs ON jobs.id = span.job "
+        "ON CONFLICT (job) DO UPDATE SET first = least(removed_instants.first, excluded.first), "
+        "last = greatest(removed_instants.last, excluded.last)",
+    .remember = "INSERT INTO rondo.remembered (key, text) VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET text = excluded.text",
+    .other_owner =
+        "SELECT name, (extract(epoch FROM until) * 1000000)::bigint FROM rondo.shards "
+        "WHERE owner <> $1 AND until > clock_timestamp() ORDER BY until DESC LIMIT 1",
+    .take =
+        "WITH taken AS (UPDATE rondo.shards SET owner = $1, name = convert_from($2, 'UTF8'), "
+        "epoch = (SELECT max(epoch) + 1 FROM rondo.shards), until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) "
+        "SELECT count(*), max(epoch), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, (SELECT version FROM rondo.changes) FROM "
+        "taken",
+    .renew =
+        "WITH own AS (SELECT shard FROM rondo.shards WHERE owner = $1 AND epoch = $2 ORDER BY shard FOR UPDATE), "
+        "renewed AS (UPDATE rondo.shards SET until = clock_timestamp() + $3 * interval '1 millisecond', written = $4 FROM own "
+        "WHERE shards.shard = own.shard RETURNING 1) SELECT count(*), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM "
+        "renewed",
+    .give_up = "UPDATE rondo.shards SET until = clock_timestamp() WHERE owner = $1 AND epoch = $2"};
 
 }  // namespace
 
-Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const StoreOptions& options) {
-  auto database = Database::open(url, options);
+Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const server::StoreOptions& options) {
+  auto database = PostgresqlDatabase::open(url, options);
   if (!database) return failure(std::move(database.error()));
   if (Status migrated = migrate(**database); !migrated.ok()) return failure(std::move(migrated));
-  return std::shared_ptr<JobStore>{std::make_shared<PostgresqlJobStore>(std::move(*database), options)};
+  return server::make_server_store(std::move(*database), kStatements, options);
 }
 
 }  // namespace postgresql

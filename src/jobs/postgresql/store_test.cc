@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "jobs/postgresql/database.h"
-#include "jobs/postgresql/options.h"
 #include "jobs/store_contract.h"
 #include "jobs/testing/postgresql_server.h"
 #include "rondo/jobs/postgresql.h"
@@ -94,7 +93,7 @@ class PostgresqlTest : public ::testing::Test {
   std::string name;
   std::string url;
   MovedClock clock;
-  StoreOptions options;
+  server::StoreOptions options;
 };
 
 class PostgresqlFence : public PostgresqlTest {};
@@ -116,7 +115,7 @@ TEST_F(PostgresqlFence, OneOfTwoStoresOwnsTheJobsUntilItIsDestroyed) {
 }
 
 TEST_F(PostgresqlFence, ALeaseThatHasEndedIsTakenAndTheCommitsOfItsOwnerFail) {
-  StoreOptions short_lease = options;
+  server::StoreOptions short_lease = options;
   short_lease.lease = 30ms;
   const auto stopped = make_store(url, short_lease).value();
   const StoredJob job = started(*stopped, "a");
@@ -139,7 +138,7 @@ TEST_F(PostgresqlFence, ALeaseThatHasEndedIsTakenAndTheCommitsOfItsOwnerFail) {
 }
 
 TEST_F(PostgresqlFence, AStoreThatLostItsLeaseDoesNotGiveUpTheLeaseOfTheNextOwner) {
-  StoreOptions short_lease = options;
+  server::StoreOptions short_lease = options;
   short_lease.lease = 30ms;
   auto stopped = make_store(url, short_lease).value();
   ASSERT_TRUE(stopped->claim().ok());
@@ -415,7 +414,7 @@ TEST_F(PostgresqlFaults, ALockOfAnotherSessionIsAnErrorAndNoHang) {
 }
 
 TEST_F(PostgresqlFaults, EachTransactionHasLimitsOfTimeAndTheSessionHasNone) {
-  const auto database = Database::open(url, options).value();
+  const auto database = PostgresqlDatabase::open(url, options).value();
   const auto limit = [&](const std::string& setting) {
     return database->number("SELECT setting::bigint FROM pg_settings WHERE name = '" + setting + "'").value();
   };

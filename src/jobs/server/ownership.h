@@ -14,16 +14,20 @@
 #include <span>
 #include <string>
 
-#include "jobs/postgresql/database.h"
-#include "jobs/postgresql/options.h"
+#include "jobs/server/database.h"
+#include "jobs/server/options.h"
+#include "jobs/server/statements.h"
 #include "rondo/base/status.h"
 
-namespace rondo::jobs::postgresql {
+namespace rondo::jobs::server {
+
+/// The rows of the table shards. Each is owned by one scheduler at a time.
+inline constexpr int kShards = 64;
 
 class Ownership {
  public:
-  /// 'database' must outlive it.
-  Ownership(Database& database, const StoreOptions& options);
+  /// 'database' and 'statements' must outlive it.
+  Ownership(Database& database, const Statements& statements, const StoreOptions& options);
   /// Gives the jobs up.
   ~Ownership();
   Ownership(const Ownership&) = delete;
@@ -55,6 +59,7 @@ class Ownership {
   Status check_clock(WallTime before, std::int64_t microseconds) const;
 
   Database& database_;
+  const Statements& statements_;
   const SystemClock system_clock_;
   const Clock& clock_;
   const Duration lease_;
@@ -70,4 +75,4 @@ class Ownership {
   Status lost_;                  // Once it is set, nothing is written any more.
 };
 
-}  // namespace rondo::jobs::postgresql
+}  // namespace rondo::jobs::server

@@ -1,4 +1,4 @@
-#include "jobs/postgresql/ownership.h"
+#include "jobs/server/ownership.h"
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -7,16 +7,14 @@
 #include <random>
 #include <vector>
 
-#include "jobs/postgresql/schema.h"
 #include "rondo/base/text.h"
 #include "rondo/calendar/rfc3339.h"
 
-namespace rondo::jobs::postgresql {
+namespace rondo::jobs::server {
 
 namespace {
 
 constexpr const char* kTakenOver = "another scheduler has taken over the jobs";
-constexpr const char* kNow = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 std::string random_number() {
   std::array<char, 16> bytes{};
@@ -41,8 +39,9 @@ std::string seconds_text(Duration duration) {
 
 }  // namespace
 
-Ownership::Ownership(Database& database, const StoreOptions& options)
+Ownership::Ownership(Database& database, const Statements& statements, const StoreOptions& options)
     : database_(database),
+      statements_(statements),
       clock_(options.clock != nullptr ? *options.clock : system_clock_),
       lease_(options.lease),
       owner_(random_number()),
@@ -51,8 +50,7 @@ Ownership::Ownership(Database& database, const StoreOptions& options)
 Ownership::~Ownership() {
   // Without a connection the lease ends by itself, and a try could take seconds.
   if (!is_claimed_ || !database_.is_connected()) return;
-  static_cast<void>(database_.query("UPDATE rondo.shards SET until = clock_timestamp() WHERE owner = $1 AND epoch = $2",
-                                    Values{}.add(owner_).add(epoch_)));
+  static_cast<void>(database_.query(statements_.give_up, Values{}.add(owner_).add(epoch_)));
 }
 
 Status Ownership::claim() {
@@ -67,10 +65,7 @@ Status Ownership::claim() {
 }
 
 Status Ownership::check_others() {
-  const auto others = database_.query(
-      "SELECT name, (extract(epoch FROM until) * 1000000)::bigint FROM rondo.shards "
-      "WHERE owner <> $1 AND until > clock_timestamp() ORDER BY until DESC LIMIT 1",
-      Values{}.add(owner_));
+  const auto others = database_.query(statements_.other_owner, Values{}.add(owner_));
   if (!others) return others.error();
   if (others->size() == 0) return {};
   const auto until = WallTime::from_nanoseconds((*others)[0].integer(1) * 1000);
@@ -84,15 +79,10 @@ Status Ownership::take() {
   const auto locked = database_.query("SELECT shard FROM rondo.shards ORDER BY shard FOR UPDATE");
   if (!locked) return locked.error();
   if (Status others = check_others(); !others.ok()) return others;
-  const auto taken = database_.query(
-      std::string{"WITH taken AS (UPDATE rondo.shards SET owner = $1, name = $2, epoch = (SELECT max(epoch) + 1 FROM rondo.shards), "
-                  "until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) SELECT count(*), max(epoch), "} +
-          kNow + ", (SELECT version FROM rondo.changes) FROM taken",
-      Values{}.add(owner_).add_text(name_).add(lease_ / 1ms));
+  const auto taken = database_.query(statements_.take, Values{}.add(owner_).add(name_).add(lease_ / 1ms));
   if (!taken) return taken.error();
   const Rows::Row row = (*taken)[0];
-  if (row.integer(0) != kShards)
-    return {StatusCode::DataLoss, "the table rondo.shards has " + std::to_string(row.integer(0)) + " rows, not 64"};
+  if (row.integer(0) != kShards) return {StatusCode::DataLoss, "the table shards has " + std::to_string(row.integer(0)) + " rows, not 64"};
   if (Status wrong = check_clock(before, row.integer(2)); !wrong.ok()) return wrong;
   database_.after_commit([this, sent, epoch = row.integer(1), changes = row.integer(3)] {
     database_.clear_missed_commit();
@@ -128,13 +118,8 @@ Status Ownership::check_lease() {
 Status Ownership::renew() {
   const Instant sent = clock_.now();
   const WallTime before = clock_.wall_now();
-  // Rows are locked in the order in which take() locks them.
-  const auto renewed = database_.query(
-      std::string{"WITH own AS (SELECT shard FROM rondo.shards WHERE owner = $1 AND epoch = $2 ORDER BY shard FOR UPDATE), "
-                  "renewed AS (UPDATE rondo.shards SET until = clock_timestamp() + $3 * interval '1 millisecond', written = $4 FROM own "
-                  "WHERE shards.shard = own.shard RETURNING 1) SELECT count(*), "} +
-          kNow + " FROM renewed",
-      Values{}.add(owner_).add(epoch_).add(lease_ / 1ms).add(database_.transaction_number()));
+  const auto renewed =
+      database_.query(statements_.renew, Values{}.add(owner_).add(epoch_).add(lease_ / 1ms).add(database_.transaction_number()));
   if (!renewed) return renewed.error();
   if ((*renewed)[0].integer(0) != kShards) return lose(kTakenOver);
   if (Status wrong = check_clock(before, (*renewed)[0].integer(1)); !wrong.ok()) return wrong;
@@ -147,7 +132,7 @@ Status Ownership::check_shards(std::span<const int> shards) {
   const auto own = database_.query("UPDATE rondo.shards SET written = $4 WHERE shard = ANY ($1) AND owner = $2 AND epoch = $3",
                                    Values{}.add(numbers).add(owner_).add(epoch_).add(database_.transaction_number()));
   if (!own) return own.error();
-  return own->affected() == static_cast<std::int64_t>(shards.size()) ? Status{} : lose(kTakenOver);
+  return own->affected == static_cast<std::int64_t>(shards.size()) ? Status{} : lose(kTakenOver);
 }
 
 Result<bool> Ownership::is_changed_elsewhere() {
@@ -182,4 +167,4 @@ Status Ownership::check_clock(WallTime before, std::int64_t microseconds) const 
                                               seconds_text(lease_ / 2) + " are possible: correct the clocks"};
 }
 
-}  // namespace rondo::jobs::postgresql
+}  // namespace rondo::jobs::server

@@ -1,14 +1,9 @@
-// StoreOptions: what tests change about a PostgreSQL store, and the factory that takes it.
+// StoreOptions: what tests change about a store on a database server.
 #pragma once
 
-#include <memory>
-#include <string>
-
-#include "jobs/job_store.h"
 #include "rondo/base/clock.h"
-#include "rondo/base/result.h"
 
-namespace rondo::jobs::postgresql {
+namespace rondo::jobs::server {
 
 struct StoreOptions {
   /// How long the jobs stay claimed after a renewal. A third of it after the last one, the next transaction renews.
@@ -20,7 +15,4 @@ struct StoreOptions {
   const Clock* clock = nullptr;
 };
 
-/// make_postgresql_job_store() with options.
-Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const StoreOptions& options);
-
-}  // namespace rondo::jobs::postgresql
+}  // namespace rondo::jobs::server
