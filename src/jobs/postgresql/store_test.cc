@@ -1,26 +1,21 @@
-// The store in PostgreSQL on a real server: the contract of stores, who owns the jobs (Fence), and what happens when the server, a
-// connection, a lock or a row is not as it should be (Faults). Time is a clock that the test sets, or the state of the database.
+// The store in PostgreSQL on a real server: the contract of stores, the tests of each store on a server, and what is PostgreSQL's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <memory>
 #include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "jobs/postgresql/database.h"
+#include "jobs/postgresql/testing/postgresql_server.h"
 #include "jobs/store_contract.h"
-#include "jobs/testing/postgresql_server.h"
+#include "jobs/testing/server_store_tests.h"
+#include "jobs/testing/store_model.h"
 #include "rondo/jobs/postgresql.h"
 
 namespace rondo::jobs::postgresql {
 namespace {
 
 using postgresql_kit::Session;
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -47,373 +42,22 @@ TEST(PostgresqlSettings, AWrongUrlIsRefused) {
   EXPECT_THAT(wrong.to_string(), HasSubstr("no_such_setting"));
 }
 
-/// No time passes but what the test adds. The time of day is the system's, as the server's is.
-class MovedClock final : public Clock {
- public:
-  Instant now() const noexcept override { return Instant::from_nanoseconds(1) + elapsed; }
-  WallTime wall_now() const noexcept override { return system_.wall_now() + set; }
-  Duration elapsed{0};
-  Duration set{0};
+class PostgresqlStore : public ServerStoreTest {};
 
- private:
-  SystemClock system_;
-};
+const auto kServer = ::testing::Values(
+    TestedServer{[]() -> server_kit::DatabaseServer& { return postgresql_kit::server(); }, postgresql_kit::why_missing()});
+INSTANTIATE_TEST_SUITE_P(Postgresql, ServerStoreFence, kServer);
+INSTANTIATE_TEST_SUITE_P(Postgresql, ServerStoreCommit, kServer);
+INSTANTIATE_TEST_SUITE_P(Postgresql, ServerStoreFaults, kServer);
+INSTANTIATE_TEST_SUITE_P(Postgresql, PostgresqlStore, kServer);
 
-/// Each test has a database of its own.
-class PostgresqlTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    RONDO_NEEDS_POSTGRESQL();
-    static int count = 0;
-    name = "test_" + std::to_string(++count);
-    url = postgresql_kit::server().made_anew(name);
-    options.clock = &clock;
-    options.lease = 3'600s;  // It does not end on a slow machine.
-  }
-  std::shared_ptr<JobStore> made() { return make_store(url, options).value(); }
-  std::string sql(const std::string& statements) { return Session(url).execute(statements); }
-  static WallTime at(std::int64_t second) { return WallTime::from_nanoseconds(second * 1'000'000'000); }
-  static StoredJob started(JobStore& store, const std::string& job) {
-    EXPECT_TRUE(store.put({.name = job, .handler = "h"}, std::nullopt).has_value());
-    EXPECT_TRUE(store.set_running(job, true, at(1), {}).ok());
-    return store.find(job).value();
-  }
-  /// Plans one run.
-  static Status plan(JobStore& store, const StoredJob& job, std::int64_t second, std::int64_t* id = nullptr) {
-    std::vector<Plan> plans{
-        {.job_id = job.id, .next = at(second + 1), .runs = {{.job_id = job.id, .scheduled = at(second), .due = at(second)}}}};
-    Status planned = store.plan(plans);
-    if (id != nullptr) *id = plans[0].runs[0].id;
-    return planned;
-  }
-  void wait_until_the_lease_ends() {
-    redis_kit::wait_until("the lease ends", [this] { return sql("SELECT max(until) <= clock_timestamp() FROM rondo.shards") == "t"; });
-  }
-
-  std::string name;
-  std::string url;
-  MovedClock clock;
-  server::StoreOptions options;
-};
-
-class PostgresqlFence : public PostgresqlTest {};
-class PostgresqlFaults : public PostgresqlTest {};
-
-TEST_F(PostgresqlFence, OneOfTwoStoresOwnsTheJobsUntilItIsDestroyed) {
-  auto first = made();
-  const auto second = made();
-  ASSERT_TRUE(first->claim().ok());
-  ASSERT_TRUE(first->claim().ok());
-  const Status refused = second->claim();
-  EXPECT_EQ(refused.code(), StatusCode::AlreadyExists);
-  EXPECT_THAT(refused.to_string(), AllOf(HasSubstr("process " + std::to_string(::getpid()) + " on "), HasSubstr(", until 2")));
-  EXPECT_EQ(sql("SELECT min(epoch) || ' ' || max(epoch) FROM rondo.shards"), "1 1");
-  first.reset();
-  EXPECT_TRUE(second->claim().ok());
-  EXPECT_EQ(sql("SELECT min(epoch) || ' ' || max(epoch) FROM rondo.shards"), "2 2");
-  EXPECT_EQ(sql("SELECT count(DISTINCT owner) FROM rondo.shards"), "1");
+TEST(PostgresqlProperty, TheStoresInPostgresqlAndSqliteAnswerAlike) {
+  RONDO_NEEDS_POSTGRESQL();
+  store_model::compare_with_sqlite(
+      [](const std::string& name) { return make_postgresql_job_store(postgresql_kit::server().made_anew(name)).value(); });
 }
 
-TEST_F(PostgresqlFence, ALeaseThatHasEndedIsTakenAndTheCommitsOfItsOwnerFail) {
-  server::StoreOptions short_lease = options;
-  short_lease.lease = 30ms;
-  const auto stopped = make_store(url, short_lease).value();
-  const StoredJob job = started(*stopped, "a");
-  ASSERT_TRUE(stopped->claim().ok());
-  std::int64_t run = 0;
-  ASSERT_TRUE(plan(*stopped, job, 1, &run).ok());
-  wait_until_the_lease_ends();
-  const auto next = made();
-  ASSERT_TRUE(next->claim().ok());
-  for (const Status& refused :
-       {plan(*stopped, job, 2), stopped->note_worker(run, "w"), stopped->note_killed(run), stopped->claim(), stopped->remove("a"),
-        stopped->finish(std::vector<RunEnd>{{.id = run, .state = RunState::Succeeded}}), stopped->is_changed_elsewhere().error(),
-        stopped->remember("k", "t"), stopped->put({.name = "b", .handler = "h"}, {}).error()}) {
-    EXPECT_EQ(refused.code(), StatusCode::FailedPrecondition);
-    EXPECT_THAT(refused.to_string(), HasSubstr("another scheduler has taken over the jobs"));
-  }
-  EXPECT_EQ(sql("SELECT count(*) || ' ' || max(state) || ' ' || string_agg(encode(worker, 'escape'), ',') FROM rondo.runs"), "1 0 ");
-  EXPECT_TRUE(plan(*next, job, 2).ok());
-  EXPECT_EQ(stopped->find("a")->id, job.id) << "it can still read";
-}
-
-TEST_F(PostgresqlFence, AStoreThatLostItsLeaseDoesNotGiveUpTheLeaseOfTheNextOwner) {
-  server::StoreOptions short_lease = options;
-  short_lease.lease = 30ms;
-  auto stopped = make_store(url, short_lease).value();
-  ASSERT_TRUE(stopped->claim().ok());
-  wait_until_the_lease_ends();
-  const auto next = made();
-  ASSERT_TRUE(next->claim().ok());
-  stopped.reset();
-  EXPECT_EQ(made()->claim().code(), StatusCode::AlreadyExists);
-}
-
-TEST_F(PostgresqlFence, AnExpiredLeaseThatNobodyTookIsRenewed) {
-  options.lease = 30ms;
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  for (const bool writes : {true, false}) {
-    wait_until_the_lease_ends();
-    clock.elapsed += 1s;
-    EXPECT_TRUE(writes ? plan(*store, job, 1).ok() : store->claim().ok());
-  }
-}
-
-TEST_F(PostgresqlFence, TheLeaseIsRenewedWhenAThirdHasPassed) {
-  options.lease = 6s;
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  const auto until = [this] { return sql("SELECT min(until) || ' ' || max(until) FROM rondo.shards"); };
-  const std::string first = until();
-  EXPECT_FALSE(store->is_changed_elsewhere().value());
-  ASSERT_TRUE(plan(*store, job, 1).ok());
-  EXPECT_EQ(until(), first) << "a third has not passed";
-  clock.elapsed += 2s;
-  EXPECT_FALSE(store->is_changed_elsewhere().value());
-  const std::string second = until();
-  EXPECT_NE(second, first);
-  clock.elapsed += 2s;
-  EXPECT_FALSE(store
-                   ->atomically([&]() -> Status {
-                     EXPECT_TRUE(plan(*store, job, 2).ok());
-                     return {StatusCode::Cancelled, "undone"};
-                   })
-                   .ok());
-  EXPECT_EQ(until(), second);
-  ASSERT_TRUE(plan(*store, job, 2).ok());
-  EXPECT_NE(until(), second) << "the renewal that was undone does not count";
-}
-
-TEST_F(PostgresqlFence, AnOwnersTransactionHoldsUpTheNextOwner) {
-  options.lock_timeout = 50ms;
-  options.lease = 30ms;
-  const auto store = made();
-  const auto other = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  const Status stored = store->atomically([&]() -> Status {
-    if (Status planned = plan(*store, job, 1); !planned.ok()) return planned;
-    wait_until_the_lease_ends();
-    EXPECT_EQ(other->claim().code(), StatusCode::Unavailable) << "the rows of the lease are locked";
-    return {};
-  });
-  EXPECT_TRUE(stored.ok());
-  EXPECT_TRUE(other->claim().ok());
-  EXPECT_EQ(other->unfinished(0, 10)->size(), 1U);
-  EXPECT_EQ(plan(*store, job, 2).code(), StatusCode::FailedPrecondition);
-}
-
-TEST_F(PostgresqlFence, AClaimOfAnotherStoreDoesNotWaitForTheOwner) {
-  const auto store = made();
-  const auto other = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  const Status stored = store->atomically([&]() -> Status {
-    if (Status planned = plan(*store, job, 1); !planned.ok()) return planned;
-    EXPECT_EQ(other->claim().code(), StatusCode::AlreadyExists) << "no lock is asked for";
-    return {};
-  });
-  EXPECT_TRUE(stored.ok());
-}
-
-TEST_F(PostgresqlFence, AStoreWithoutAClaimWritesAndTheOwnerSeesItOnce) {
-  const auto owner = made();
-  const auto other = made();
-  started(*other, "a");
-  EXPECT_EQ(owner->is_changed_elsewhere().value(), false) << "nothing is claimed";
-  ASSERT_TRUE(owner->claim().ok());
-  EXPECT_EQ(owner->is_changed_elsewhere().value(), false) << "it was before the claim";
-  started(*owner, "b");
-  EXPECT_EQ(owner->is_changed_elsewhere().value(), false) << "it is its own";
-  EXPECT_FALSE(other
-                   ->atomically([&]() -> Status {
-                     EXPECT_TRUE(other->remove("b").ok());
-                     return {StatusCode::Cancelled, "undone"};
-                   })
-                   .ok());
-  EXPECT_EQ(owner->is_changed_elsewhere().value(), false);
-  ASSERT_TRUE(other->remove("a").ok());
-  EXPECT_EQ(owner->is_changed_elsewhere().value(), true);
-  EXPECT_EQ(owner->is_changed_elsewhere().value(), false);
-}
-
-TEST_F(PostgresqlFence, ClocksThatDifferByMoreThanHalfALeaseAreRefused) {
-  options.lease = 6s;
-  clock.set = 1'000s;
-  const auto store = made();
-  EXPECT_EQ(store->claim().code(), StatusCode::FailedPrecondition);
-  EXPECT_THAT(store->claim().to_string(),
-              testing::ContainsRegex("the clock of the database is [0-9.]+ s behind that of this machine, and at most 3.0 s"));
-  EXPECT_EQ(sql("SELECT max(epoch) FROM rondo.shards"), "0") << "nothing is taken";
-  clock.set = -2s;
-  ASSERT_TRUE(store->claim().ok());
-  clock.set = -1'000s;
-  clock.elapsed += 3s;
-  const Status refused = store->is_changed_elsewhere().error();
-  EXPECT_EQ(refused.code(), StatusCode::FailedPrecondition);
-  EXPECT_THAT(refused.to_string(), HasSubstr(" s ahead of that of this machine"));
-  clock.set = {};
-  EXPECT_TRUE(store->is_changed_elsewhere().has_value());
-}
-
-TEST_F(PostgresqlFaults, ABackendThatIsTerminatedIsAnErrorOfOneCall) {
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  const std::string terminate =
-      "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '" + name + "' AND application_name = 'rondo'";
-  sql(terminate);
-  const Status lost = plan(*store, job, 1);
-  EXPECT_EQ(lost.code(), StatusCode::Unavailable);
-  EXPECT_THAT(lost.to_string(), HasSubstr("terminating connection due to administrator command"));
-  EXPECT_TRUE(plan(*store, job, 1).ok());
-  const Status failed = store->atomically([&]() -> Status {
-    EXPECT_TRUE(plan(*store, job, 2).ok());
-    sql(terminate);
-    EXPECT_FALSE(store->note_killed(1).ok());
-    EXPECT_FALSE(store->find("a").has_value()) << "a call of a lost transaction does not begin another one";
-    return {};
-  });
-  EXPECT_EQ(failed.code(), StatusCode::Unavailable) << "although the work hid the error";
-  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 1U);
-  EXPECT_TRUE(plan(*store, job, 2).ok());
-}
-
-TEST_F(PostgresqlFaults, ACommitWhoseConnectionIsLostHasTheOutcomeThatTheServerHas) {
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  sql("CREATE FUNCTION end_backend() RETURNS trigger LANGUAGE plpgsql AS "
-      "$$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); RETURN NULL; END $$;"
-      "CREATE CONSTRAINT TRIGGER ends AFTER INSERT ON rondo.runs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION "
-      "end_backend()");
-  EXPECT_THAT(plan(*store, job, 1).to_string(), HasSubstr("terminating connection"));
-  sql("DROP TRIGGER ends ON rondo.runs");
-  EXPECT_TRUE(store->runs("a", INT64_MAX, 10)->empty());
-  EXPECT_TRUE(plan(*store, job, 1).ok());
-}
-
-/// The server commits, waits for a standby that does not exist, and is ended before it answers.
-class PostgresqlLostCommitFaults : public PostgresqlTest {
- protected:
-  void SetUp() override {
-    PostgresqlTest::SetUp();
-    if (IsSkipped()) return;
-    store = made();
-    job = started(*store, "a");
-    ASSERT_TRUE(store->claim().ok());
-    set_standby("none");
-  }
-  void TearDown() override {
-    if (store != nullptr) set_standby("");
-  }
-  void set_standby(const std::string& standby) {
-    Session server(postgresql_kit::server().url("postgres"));
-    server.execute("ALTER SYSTEM SET synchronous_standby_names = '" + standby + "'");
-    server.execute("SELECT pg_reload_conf()");
-    redis_kit::wait_until("the setting counts", [&] {
-      return Session(postgresql_kit::server().url("postgres")).execute("SHOW synchronous_standby_names") == standby;
-    });
-  }
-  /// Plans a run, and ends the server's process of the store in the commit. 'before' is executed first.
-  Status plan_without_an_answer(const std::string& before) {
-    std::thread end([&] {
-      Session server(postgresql_kit::server().url("postgres"));
-      const std::string waiting = " FROM pg_stat_activity WHERE datname = '" + name + "' AND wait_event = 'SyncRep'";
-      redis_kit::wait_until("the commit waits", [&] { return server.execute("SELECT count(*)" + waiting) == "1"; });
-      server.execute("SET synchronous_commit = local");
-      if (!before.empty()) server.execute(before);
-      server.execute("SELECT pg_terminate_backend(pid)" + waiting);
-    });
-    Status planned = plan(*store, job, 5);
-    end.join();
-    return planned;
-  }
-
-  std::shared_ptr<JobStore> store;
-  StoredJob job;
-};
-
-TEST_F(PostgresqlLostCommitFaults, ACommitWithoutAnAnswerIsOkIfTheServerHasStoredIt) {
-  EXPECT_TRUE(plan_without_an_answer("").ok());
-  set_standby("");
-  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 1U);
-  EXPECT_TRUE(plan(*store, job, 6).ok()) << "the store goes on";
-}
-
-TEST_F(PostgresqlLostCommitFaults, ACommitThatIsKnownTooLateEndsTheOwner) {
-  const Status unknown = plan_without_an_answer("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
-  EXPECT_EQ(unknown.code(), StatusCode::Unavailable);
-  EXPECT_THAT(unknown.to_string(), HasSubstr("it is not known whether the change is stored"));
-  set_standby("");
-  EXPECT_EQ(plan(*store, job, 6).code(), StatusCode::Unavailable);
-  Session(postgresql_kit::server().url("postgres")).execute("ALTER DATABASE " + name + " ALLOW_CONNECTIONS true");
-  clock.elapsed += 1s;
-  for (const Status& ended : {plan(*store, job, 6), store->claim()}) {
-    EXPECT_EQ(ended.code(), StatusCode::FailedPrecondition);
-    EXPECT_THAT(ended.to_string(), HasSubstr("start again"));
-  }
-  store.reset();
-  store = made();
-  EXPECT_TRUE(store->claim().ok()) << "the former store has given the jobs up";
-  EXPECT_EQ(store->unfinished(0, 10)->size(), 1U);
-  EXPECT_TRUE(plan(*store, job, 6).ok());
-}
-
-TEST_F(PostgresqlFaults, ACrashInTheCommitUndoesAPlanAndTheStoreGoesOn) {
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  sql("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$;"
-      "CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON rondo.runs DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait()");
-  std::thread crash([&] {
-    Session server(postgresql_kit::server().url("postgres"));
-    redis_kit::wait_until("the commit waits", [&] {
-      return server.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = '" + name + "' AND wait_event = 'PgSleep'") == "1";
-    });
-    postgresql_kit::server().crash();
-  });
-  EXPECT_THAT(plan(*store, job, 1).to_string(), HasSubstr("it is not known whether the change is stored"));
-  crash.join();
-  postgresql_kit::server().start();
-  sql("DROP TRIGGER waits ON rondo.runs");
-  clock.elapsed += 1s;
-  EXPECT_TRUE(plan(*store, job, 1).ok());
-  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 1U);
-}
-
-TEST_F(PostgresqlFaults, AServerThatCrashesIsUsedAgainWhenItIsBack) {
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  ASSERT_TRUE(store->claim().ok());
-  ASSERT_TRUE(plan(*store, job, 1).ok());
-  postgresql_kit::server().crash();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(plan(*store, job, 2).code(), StatusCode::Unavailable);
-  postgresql_kit::server().start();
-  EXPECT_EQ(plan(*store, job, 2).code(), StatusCode::Unavailable) << "it does not try again at each call";
-  clock.elapsed += 6s;
-  EXPECT_TRUE(plan(*store, job, 2).ok());
-  EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 2U);
-}
-
-TEST_F(PostgresqlFaults, ALockOfAnotherSessionIsAnErrorAndNoHang) {
-  options.lock_timeout = 50ms;
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  Session other(url);
-  other.execute("BEGIN; UPDATE rondo.jobs SET next = 7");
-  const Status refused = plan(*store, job, 1);
-  EXPECT_EQ(refused.code(), StatusCode::Unavailable);
-  EXPECT_THAT(refused.to_string(), HasSubstr("lock timeout"));
-  other.execute("ROLLBACK; BEGIN; LOCK TABLE rondo.runs");
-  EXPECT_THAT(store->unfinished(0, 10).error().to_string(), HasSubstr("lock timeout")) << "also of a call that only reads";
-  other.execute("ROLLBACK");
-  EXPECT_TRUE(plan(*store, job, 1).ok());
-}
-
-TEST_F(PostgresqlFaults, EachTransactionHasLimitsOfTimeAndTheSessionHasNone) {
+TEST_P(PostgresqlStore, EachTransactionHasLimitsOfTimeAndTheSessionHasNone) {
   const auto database = PostgresqlDatabase::open(url, options).value();
   const auto limit = [&](const std::string& setting) {
     return database->number("SELECT setting::bigint FROM pg_settings WHERE name = '" + setting + "'").value();
@@ -430,86 +74,7 @@ TEST_F(PostgresqlFaults, EachTransactionHasLimitsOfTimeAndTheSessionHasNone) {
   EXPECT_EQ(Session(url).execute("SHOW statement_timeout"), "0");
 }
 
-TEST_F(PostgresqlFaults, TextsMayHaveAnyBytes) {
-  const auto store = made();
-  const std::string bytes{"\xff\0\xc3(\\x'\"{,}\n", 12};
-  const StoredJob job = started(*store, "a");
-  std::vector<JobRun> runs(2,
-                           {.job_id = job.id, .scheduled = at(1), .due = at(1), .band = Band::Manual, .note = bytes, .parameters = bytes});
-  runs[1].parameters = "";
-  runs[1].address = bytes;
-  ASSERT_TRUE(store->add_runs(runs).ok());
-  ASSERT_TRUE(store->note_worker(runs[0].id, bytes).ok());
-  const JobRun read = store->run(runs[0].id).value();
-  EXPECT_EQ(read.note, bytes);
-  EXPECT_EQ(read.parameters, bytes);
-  EXPECT_EQ(read.worker, bytes);
-  EXPECT_EQ(store->run(runs[1].id)->parameters, "");
-  EXPECT_EQ(store->run(runs[1].id)->address, bytes);
-  ASSERT_TRUE(store->finish(std::vector<RunEnd>{{.id = runs[0].id, .state = RunState::Failed, .note = bytes + bytes}}).ok());
-  EXPECT_EQ(store->run(runs[0].id)->note, bytes + bytes);
-  ASSERT_TRUE(store->remember(bytes, bytes).ok());
-  EXPECT_EQ(store->remembered(bytes).value(), bytes);
-  EXPECT_EQ(store->find(bytes).error().code(), StatusCode::NotFound);
-  EXPECT_TRUE(store->children(bytes)->empty());
-  EXPECT_TRUE(store->failures(at(0), INT64_MAX, 10, bytes)->empty());
-}
-
-/// The server logs each statement of the database.
-TEST_F(PostgresqlFaults, AThousandRunsTakeAFewStatements) {
-  sql("ALTER DATABASE " + name + " SET log_statement = 'all'");
-  const auto store = made();
-  const StoredJob parent = started(*store, "parent");
-  const StoredJob child = started(*store, "child");
-  ASSERT_TRUE(store->claim().ok());
-  const auto statements = [] {
-    const std::string log = postgresql_kit::server().log();
-    std::size_t count = 0;
-    for (std::size_t found = log.find("execute <unnamed>"); found != std::string::npos; found = log.find("execute <unnamed>", found + 1))
-      ++count;
-    return count;
-  };
-  std::size_t before = statements();
-  std::vector<Plan> plans(10, {.job_id = parent.id, .next = at(99'999)});
-  for (int i = 0; i < 500; ++i) {
-    std::vector<JobRun>& runs = plans[static_cast<std::size_t>(i % 10)].runs;
-    runs.push_back({.job_id = parent.id, .scheduled = at(i), .due = at(i)});
-    runs.push_back({.job_id = child.id, .scheduled = at(i), .due = at(i), .parents = {static_cast<std::int64_t>(runs.size()) - 1}});
-  }
-  ASSERT_TRUE(store->plan(plans).ok());
-  EXPECT_LE(statements() - before, 8U);
-  const auto planned = store->unfinished(0, 2'000).value();
-  ASSERT_EQ(planned.size(), 1'000U);
-  EXPECT_EQ(planned[1].parents, std::vector{planned[0].id}) << "the ids are in the order of the plan";
-  EXPECT_EQ(planned[999].parents, std::vector{planned[998].id});
-  std::vector<RunEnd> ends;
-  for (const JobRun& run : planned) ends.push_back({.id = run.id, .state = RunState::Succeeded, .begun = at(1), .ended = at(2)});
-  before = statements();
-  ASSERT_TRUE(store->finish(ends).ok());
-  EXPECT_LE(statements() - before, 5U);
-  EXPECT_TRUE(store->unfinished(0, 10)->empty());
-}
-
-TEST_F(PostgresqlFaults, EndsOfOneListCountInItsOrder) {
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  std::vector<std::int64_t> runs(3);
-  for (std::size_t i = 0; i < runs.size(); ++i) ASSERT_TRUE(plan(*store, job, 10 + static_cast<std::int64_t>(i), &runs[i]).ok());
-  ASSERT_TRUE(store
-                  ->finish(std::vector<RunEnd>{{.id = runs[0], .state = RunState::Due, .due = at(15), .attempt = 1},
-                                               {.id = runs[0], .state = RunState::Failed, .attempt = 2, .ended = at(20), .next = at(40)},
-                                               {.id = runs[0], .state = RunState::Succeeded, .attempt = 3, .ended = at(21)},
-                                               {.id = runs[1], .state = RunState::Failed, .ended = at(20), .next = at(50)},
-                                               {.id = runs[2], .next = at(30), .is_withdrawn = true},
-                                               {.id = runs[2], .state = RunState::Failed, .next = at(60)}})
-                  .ok());
-  EXPECT_EQ(store->run(runs[0])->state, RunState::Failed);
-  EXPECT_EQ(store->run(runs[0])->attempt, 2U);
-  EXPECT_EQ(store->run(runs[2]).error().code(), StatusCode::NotFound);
-  EXPECT_EQ(store->find("a")->next, at(30));
-}
-
-TEST_F(PostgresqlFaults, NumbersOfJobsHave31BitsAndEditsUseNone) {
+TEST_P(PostgresqlStore, NumbersOfJobsHave31BitsAndEditsUseNone) {
   const auto store = made();
   const std::int64_t first = started(*store, "a").id;
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(store->put({.name = "a", .handler = "h"}, std::nullopt).has_value());
@@ -521,42 +86,7 @@ TEST_F(PostgresqlFaults, NumbersOfJobsHave31BitsAndEditsUseNone) {
   EXPECT_THAT(refused.error().to_string(), HasSubstr("2147483647"));
 }
 
-TEST_F(PostgresqlFaults, RowsThatCannotBeUsedAreNamedAndDoNotStopTheOthers) {
-  const auto store = made();
-  const StoredJob job = started(*store, "a");
-  started(*store, "never");
-  std::vector<std::int64_t> runs(5);
-  for (std::size_t i = 0; i < runs.size(); ++i) ASSERT_TRUE(plan(*store, job, 10 + static_cast<std::int64_t>(i), &runs[i]).ok());
-  EXPECT_EQ(store->unusable_rows().value(), "");
-  sql("UPDATE rondo.runs SET parents = 'x' WHERE id = " + std::to_string(runs[1]) +
-      "; UPDATE rondo.runs SET due = -1 WHERE id = " + std::to_string(runs[3]) +
-      "; UPDATE rondo.jobs SET next = -1 WHERE name = 'never'; UPDATE rondo.jobs SET spec = '{' WHERE name = 'a'");
-  const auto usable = store->unfinished(0, 2).value();
-  ASSERT_EQ(usable.size(), 2U);
-  EXPECT_EQ(usable[1].id, runs[2]) << "another one in the place of the second";
-  EXPECT_EQ(store->unfinished(0, 10)->size(), 3U);
-  EXPECT_THAT(store->find("a")->job.note, HasSubstr("cannot be read"));
-  EXPECT_EQ(store->set_running("a", false, {}, "").code(), StatusCode::DataLoss);
-  EXPECT_THAT(store->unusable_rows().value(),
-              AllOf(HasSubstr("runs that cannot be used: 2"), HasSubstr("column due: -1"), HasSubstr("job 'never'")));
-}
-
-TEST_F(PostgresqlFaults, SeveralProgramsMayCreateTheTables) {
-  std::atomic<int> made_stores = 0;
-  std::vector<std::thread> programs;
-  for (int i = 0; i < 4; ++i) {
-    programs.emplace_back([&] {
-      const auto store = make_postgresql_job_store(url);
-      EXPECT_TRUE(store.has_value()) << store.error().to_string();
-      made_stores += store.has_value() ? 1 : 0;
-    });
-  }
-  for (std::thread& program : programs) program.join();
-  EXPECT_EQ(made_stores, 4);
-  EXPECT_EQ(sql("SELECT count(*) || ' ' || max(version) FROM rondo.version"), "1 1");
-}
-
-TEST_F(PostgresqlFaults, ADatabaseOfALaterVersionOrOfAnotherProgramIsRefused) {
+TEST_P(PostgresqlStore, ADatabaseOfALaterVersionOrOfAnotherProgramIsRefused) {
   made().reset();
   sql("UPDATE rondo.version SET version = 99");
   EXPECT_EQ(make_store(url, options).error().code(), StatusCode::FailedPrecondition);
@@ -568,7 +98,7 @@ TEST_F(PostgresqlFaults, ADatabaseOfALaterVersionOrOfAnotherProgramIsRefused) {
   EXPECT_TRUE(make_store(url, options).has_value()) << "an administrator may create the schema";
 }
 
-TEST_F(PostgresqlFaults, AStandbyIsRefused) {
+TEST_P(PostgresqlStore, AStandbyIsRefused) {
   const auto store = made();
   sql("ALTER DATABASE " + name + " SET default_transaction_read_only = on");
   EXPECT_THAT(make_store(url, options).error().to_string(), HasSubstr("read-only"));
@@ -576,7 +106,7 @@ TEST_F(PostgresqlFaults, AStandbyIsRefused) {
   EXPECT_TRUE(make_store(url, options).has_value());
 }
 
-TEST_F(PostgresqlFaults, AServerThatIsNotThereIsNamed) {
+TEST_P(PostgresqlStore, AServerThatIsNotThereIsNamed) {
   const Status refused = make_postgresql_job_store("postgresql://rondo@/x?host=/nonexistent").error();
   EXPECT_EQ(refused.code(), StatusCode::Unavailable);
   EXPECT_THAT(refused.to_string(), HasSubstr("/nonexistent"));

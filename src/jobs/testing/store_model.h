@@ -1,9 +1,12 @@
-// The stores in PostgreSQL and SQLite answer alike. Method: random calls to one of each, whose answers are compared after each call.
-// Numbers of runs may differ, so a run is compared by the order in which it was added.
+// A store answers as the store in SQLite does. Method: random calls to one of each, whose answers are compared after each call. Numbers of
+// runs may differ, so a run is compared by the order in which it was added. Tests only.
+#pragma once
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,16 +16,13 @@
 #include "base/testing/sanitized.h"
 #include "base/testing/temporary_folder.h"
 #include "jobs/job_store.h"
-#include "jobs/testing/postgresql_server.h"
 #include "rondo/base/random.h"
 #include "rondo/jobs/job_store.h"
-#include "rondo/jobs/postgresql.h"
 
-namespace rondo::jobs::postgresql {
-namespace {
+namespace rondo::jobs::store_model {
 
-WallTime at(std::uint64_t second) { return WallTime::from_nanoseconds(static_cast<std::int64_t>(second) * 1'000'000'000); }
-std::string text_of(const std::optional<WallTime>& time) { return time ? std::to_string(time->nanoseconds() / 1'000'000'000) : "-"; }
+inline WallTime at(std::uint64_t second) { return WallTime::from_nanoseconds(static_cast<std::int64_t>(second) * 1'000'000'000); }
+inline std::string text_of(const std::optional<WallTime>& time) { return time ? std::to_string(time->nanoseconds() / 1'000'000'000) : "-"; }
 
 /// A store with the places of its runs in the order in which they were added.
 struct Numbered {
@@ -243,12 +243,11 @@ class Model {
   std::array<Numbered, 2> both_;
 };
 
-TEST(PostgresqlProperty, TheStoresInPostgresqlAndSqliteAnswerAlike) {
-  RONDO_NEEDS_POSTGRESQL();
+/// 'made' returns a new store.
+inline void compare_with_sqlite(const std::function<std::shared_ptr<JobStore>(const std::string& name)>& made) {
   for (std::uint64_t seed = 1; seed <= plain_or_sanitized(4U, 1U) && !testing::Test::HasFailure(); ++seed) {
     const TemporaryFolder folder;
-    const std::string url = postgresql_kit::server().made_anew("model_" + std::to_string(seed));
-    Model model(seed, make_sqlite_job_store(folder.file("jobs.db")).value(), make_postgresql_job_store(url).value());
+    Model model(seed, make_sqlite_job_store(folder.file("jobs.db")).value(), made("model_" + std::to_string(seed)));
     for (int step = 0; step < 200 && !testing::Test::HasFailure(); ++step) {
       model.step();
       model.compare();
@@ -256,5 +255,4 @@ TEST(PostgresqlProperty, TheStoresInPostgresqlAndSqliteAnswerAlike) {
   }
 }
 
-}  // namespace
-}  // namespace rondo::jobs::postgresql
+}  // namespace rondo::jobs::store_model
