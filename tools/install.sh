@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the packages of deps/apt.txt that are missing. Usage: tools/install.sh SET... (build, test, postgresql, frr, uml, coverage, peers, extra)
+# Installs the packages of deps/apt.txt that are missing. Usage: tools/install.sh SET... (build, test, postgresql, mariadb, frr, uml, coverage, peers, extra)
 # Nothing missing: no network, no rights needed. RONDO_NO_INSTALL=1 only reports. Exit 1 with the command to type when it cannot install.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -62,11 +62,12 @@ keep_postgresql_without_cluster() {
 }
 if [[ " ${missing[*]} " == *" postgresql-15 "* ]]; then keep_postgresql_without_cluster; fi
 
-# FRR's package starts its daemons, now and at each start of the machine. Neither is wanted here: only the programs are.
-keep_frr_stopped() {
-  if [ -d /run/systemd/system ] && [ ! -e /etc/systemd/system/frr.service ]; then
-    "${as_root[@]}" ln -s /dev/null /etc/systemd/system/frr.service
-    echo "install: FRR's service is masked; 'systemctl unmask frr' allows it"
+# The packages of FRR and MariaDB start a service, now and at each start of the machine. Neither is wanted here: only the programs are.
+keep_stopped() {
+  local service=$1
+  if [ -d /run/systemd/system ] && [ ! -e "/etc/systemd/system/$service.service" ]; then
+    "${as_root[@]}" ln -s /dev/null "/etc/systemd/system/$service.service"
+    echo "install: the service $service is masked; 'systemctl unmask $service' allows it"
   fi
   if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee /usr/sbin/policy-rc.d >/dev/null
@@ -74,7 +75,8 @@ keep_frr_stopped() {
     leftovers+=(/usr/sbin/policy-rc.d)
   fi
 }
-if [[ " ${missing[*]} " == *" frr "* ]]; then keep_frr_stopped; fi
+if [[ " ${missing[*]} " == *" frr "* ]]; then keep_stopped frr; fi
+if [[ " ${missing[*]} " == *" mariadb-server "* ]]; then keep_stopped mariadb; fi
 
 if ! "${apt[@]}" update; then
   echo "install: apt-get update failed; trying with the lists at hand" >&2

@@ -157,7 +157,7 @@ def check_missing(options, folder, project, prefix):
                           "-DOUTSIDE_COMPONENTS=imaginary"), fails=True)
     if "Rondo's component imaginary is missing: there is no such component" not in " ".join(text.split()):
         sys.exit(f"find_package does not say what is wrong with the component 'imaginary':\n{text}")
-    left_out = [name for name in ("durable", "jobs", "postgresql", "redis", "zmq") if name not in options.components]
+    left_out = [name for name in ("durable", "jobs", "mariadb", "postgresql", "redis", "zmq") if name not in options.components]
     for name in left_out:
         text = run(*configure(options, project, os.path.join(folder, "without"), f"-DCMAKE_PREFIX_PATH={prefix}",
                               f"-DOUTSIDE_COMPONENTS={name}"), fails=True)

@@ -81,7 +81,7 @@ enum class PlaneKind : std::uint8_t { Linux, Simulated, None };
 struct JobSettings {
   bool enabled = false;
   std::string store = "/var/lib/rondo/jobs.db";  // A file, or the URL of a server.
-  bool is_at_server() const { return store.starts_with("postgresql://"); }
+  bool is_at_server() const { return store.starts_with("postgresql://") || store.starts_with("mariadb://"); }
   bool sync = false;
   std::int64_t window_ms = 5000;
   std::int64_t grace_ms = 10'000;

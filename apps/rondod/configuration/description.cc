@@ -99,8 +99,8 @@ Section jobs() {
       .settings = {
           {"enabled", "true or false", "false", "true: this rondod runs jobs."},
           {"store", "text", "\"/var/lib/rondo/jobs.db\"",
-           "The database of jobs and runs: a file (SQLite), which one rondod at a time uses; or postgresql://USER@HOST/DATABASE, where a "
-           "second rondod waits and takes over. A password goes into a file: ?passfile=FILE."},
+           "The database of jobs and runs: a file (SQLite), which one rondod at a time uses; or postgresql://USER@HOST/DATABASE "
+           "or mariadb://USER@HOST/DATABASE, where a second rondod waits and takes over. A password goes into a file: ?passfile=FILE."},
           {"sync", "true or false", "false",
            "Synchronise each transaction to the disk, so that a crash of the machine loses no run. false: a crash of rondod loses none; "
            "one of the machine may lose the last moments."},

@@ -135,7 +135,7 @@ class StartCheck {
         complain("notify.secret_file", status_from_errno(errno, "reading '" + one.secret_file + "'"));
     }
     if (config_.jobs.is_at_server()) {
-      if (const Status lacking = check_job_server_build(); !lacking.ok()) complain("jobs.store", lacking);
+      if (const Status lacking = check_job_server_build(config_.jobs.store); !lacking.ok()) complain("jobs.store", lacking);
       return;  // The server may come later.
     }
     if (const auto target = absent_target(config_.jobs.store)) {  // SQLite makes no file there.

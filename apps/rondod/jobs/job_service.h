@@ -30,9 +30,9 @@ class JobService {
   virtual void add_health(boost::json::array& troubles, boost::json::array& notes) const = 0;
 };
 
-/// Ok, or Unimplemented with the missing packages: for jobs, and for jobs in the database of a server.
+/// Ok, or Unimplemented with the missing packages: for jobs, and for jobs at the server of 'url'.
 Status check_job_build();
-Status check_job_server_build();
+Status check_job_server_build(const std::string& url);
 
 /// Ok, or why open_jobs() would refuse the database at present: AlreadyExists if another process runs its jobs; the errors of
 /// check_sqlite_job_store(). The rondod that serves 'config.socket' may run them: it has this configuration. It changes nothing, and takes
@@ -40,7 +40,7 @@ Status check_job_server_build();
 Status check_jobs_file(const Config& config);
 
 /// Opens the database and adds the commands. The parameters must outlive the result. AlreadyExists: another rondod uses the file (at a
-/// server this one waits as a standby); otherwise the errors of make_sqlite_job_store() or make_postgresql_job_store().
+/// server this one waits as a standby); otherwise the errors of make_sqlite_job_store() or of the store at the server.
 Result<std::unique_ptr<JobService>> open_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log, Front* front);
 
 }  // namespace rondo::daemon

@@ -8,6 +8,9 @@
 #ifdef RONDO_WITH_POSTGRESQL
 #include "rondo/jobs/postgresql.h"
 #endif
+#ifdef RONDO_WITH_MARIADB
+#include "rondo/jobs/mariadb.h"
+#endif
 #ifdef RONDO_WITH_HTTP
 #include "rondod/jobs/http_executors.h"
 #include "rondod/notify/http_sender.h"
@@ -39,20 +42,27 @@ Result<std::unique_ptr<JobService>> open_jobs(const Config&, Runtime&, CommandRe
 
 #endif
 
-#ifdef RONDO_WITH_POSTGRESQL
-
-Status check_job_server_build() { return {}; }
-
-Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string& url) { return jobs::make_postgresql_job_store(url); }
-
-#else
-
-Status check_job_server_build() { return {StatusCode::Unimplemented, "this rondod was built without PostgreSQL (missing: libpq-dev)"}; }
+Status check_job_server_build(const std::string& url) {
+#ifndef RONDO_WITH_POSTGRESQL
+  if (url.starts_with("postgresql:")) return {StatusCode::Unimplemented, "this rondod was built without PostgreSQL (missing: libpq-dev)"};
+#endif
+#ifndef RONDO_WITH_MARIADB
+  if (url.starts_with("mariadb:")) return {StatusCode::Unimplemented, "this rondod was built without MariaDB (missing: libmariadb-dev)"};
+#endif
+  static_cast<void>(url);
+  return {};
+}
 
 #ifdef RONDO_WITH_JOBS
-Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string&) { return failure(check_job_server_build()); }
+Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string& url) {
+#ifdef RONDO_WITH_POSTGRESQL
+  if (url.starts_with("postgresql:")) return jobs::make_postgresql_job_store(url);
 #endif
-
+#ifdef RONDO_WITH_MARIADB
+  if (url.starts_with("mariadb:")) return jobs::make_mariadb_job_store(url);
+#endif
+  return failure(check_job_server_build(url));
+}
 #endif
 
 #ifdef RONDO_WITH_HTTP

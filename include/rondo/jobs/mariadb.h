@@ -12,8 +12,8 @@ class JobStore;
 
 /// Returns a store in a database of MariaDB 10.5 or later: "mariadb://[USER[:PASSWORD]@][HOST[:PORT]]/DATABASE[?OPTION=VALUE&...]". A '%'
 /// and two hexadecimal digits are a byte. Options: socket=FILE, a Unix socket; passfile=FILE, whose first line is the password, and which
-/// nobody but its owner may read; ssl-ca=FILE, TLS to a server whose certificate this authority has signed; ssl=on, TLS;
-/// ssl-verify=off, without a check of the certificate; connect-timeout=SECONDS (default 5).
+/// nobody but its owner may read; ssl-ca=FILE, TLS to a server whose certificate this authority has signed; ssl-verify=on, the same with
+/// the system's authorities; ssl-verify=off, TLS without a check of the certificate.
 ///
 /// The call connects, and creates the tables if they are missing; it migrates an earlier version. The database exists, and has no tables of
 /// other programs.

@@ -25,28 +25,14 @@ Status decode(std::string_view text, std::string& out) {
   return {};
 }
 
-Status decode_number(std::string_view text, unsigned most, unsigned& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error == std::errc{} && end == text.data() + text.size() && out >= 1 && out <= most) return {};
-  return wrong("'" + std::string{text} + "' is no number from 1 to " + std::to_string(most));
-}
-
-Status decode_switch(std::string_view text, bool& out) {
-  out = text == "on";
-  return out || text == "off" ? Status{} : wrong("'" + std::string{text} + "' is neither on nor off");
-}
-
 Status set_option(Address& address, std::string_view name, std::string_view value) {
   if (name == "socket") return decode(value, address.socket);
   if (name == "passfile") return decode(value, address.passfile);
-  if (name == "ssl-ca") {
-    address.has_tls = true;
-    return decode(value, address.ssl_ca);
-  }
-  if (name == "ssl") return decode_switch(value, address.has_tls);
-  if (name == "ssl-verify") return decode_switch(value, address.verifies);
-  if (name == "connect-timeout") return decode_number(value, 60, address.connect_seconds);
-  return wrong("'" + std::string{name} + "' is none of socket, passfile, ssl-ca, ssl, ssl-verify and connect-timeout");
+  address.has_tls = true;
+  if (name == "ssl-ca") return decode(value, address.ssl_ca);
+  if (name != "ssl-verify") return wrong("'" + std::string{name} + "' is none of socket, passfile, ssl-ca and ssl-verify");
+  address.verifies = value != "off";
+  return address.verifies && value != "on" ? wrong("ssl-verify is neither on nor off") : Status{};
 }
 
 /// "[USER[:PASSWORD]@][HOST[:PORT]]". A host with colons is in brackets.
@@ -54,7 +40,7 @@ Status parse_authority(std::string_view text, Address& address) {
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     const std::string_view who = text.substr(0, at);
     const std::size_t colon = who.find(':');
-    if (Status done = decode(who.substr(0, colon), address.user.emplace()); !done.ok()) return done;
+    if (Status done = decode(who.substr(0, colon), address.user); !done.ok()) return done;
     if (colon != std::string_view::npos) {
       if (Status done = decode(who.substr(colon + 1), address.password); !done.ok()) return done;
     }
@@ -69,7 +55,9 @@ Status parse_authority(std::string_view text, Address& address) {
   text.remove_prefix(host.size());
   if (Status done = decode(host, address.host); !done.ok()) return done;
   if (text.empty()) return {};
-  return text.starts_with(':') ? decode_number(text.substr(1), 65'535, address.port) : wrong("a ':' and a port must follow ']'");
+  const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), address.port);
+  const bool is_port = text.starts_with(':') && error == std::errc{} && end == text.data() + text.size() && address.port - 1 < 65'535;
+  return is_port ? Status{} : wrong("'" + std::string{text} + "' is no colon and a port");
 }
 
 }  // namespace

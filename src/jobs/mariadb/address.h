@@ -1,7 +1,6 @@
 // Address: where a MariaDB server is, as its URL says. Any thread.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "rondo/base/result.h"
@@ -9,7 +8,7 @@
 namespace rondo::jobs::mariadb {
 
 struct Address {
-  std::optional<std::string> user = {};  // None: the name of the process's user.
+  std::string user = {};  // Empty: the name of the process's user.
   std::string password = {};
   std::string host = {};
   unsigned port = 0;  // 0: 3306.
@@ -19,7 +18,6 @@ struct Address {
   std::string ssl_ca = {};
   bool has_tls = false;
   bool verifies = true;  // The server's certificate.
-  unsigned connect_seconds = 5;
 };
 
 /// InvalidArgument, without the password in the text.

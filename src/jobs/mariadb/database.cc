@@ -14,6 +14,7 @@ namespace {
 
 /// The server ends a statement earlier, unless it is stopped.
 constexpr unsigned kAnswerSeconds = 20;
+constexpr unsigned kConnectSeconds = 5;
 
 /// RETURNING came with MariaDB 10.5. MySQL has other numbers, which are lower, too.
 constexpr unsigned long kOldestServer = 100'500;
@@ -75,7 +76,7 @@ void set_options(MYSQL* connection, const Address& address) {
   const my_bool no = 0;
   const my_bool yes = 1;
   const my_bool verifies = address.verifies ? 1 : 0;
-  mysql_options(connection, MYSQL_OPT_CONNECT_TIMEOUT, &address.connect_seconds);
+  mysql_options(connection, MYSQL_OPT_CONNECT_TIMEOUT, &kConnectSeconds);
   mysql_options(connection, MYSQL_OPT_READ_TIMEOUT, &kAnswerSeconds);
   mysql_options(connection, MYSQL_OPT_WRITE_TIMEOUT, &kAnswerSeconds);
   mysql_options(connection, MYSQL_OPT_PROTOCOL, &protocol);
@@ -114,10 +115,9 @@ Status MariadbDatabase::connect_now() {
   std::unique_ptr<MYSQL, Close> connection{mysql_init(nullptr)};
   if (connection == nullptr) return Status::out_of_memory();
   set_options(connection.get(), address_);
-  const bool is_connected =
-      mysql_real_connect(connection.get(), text_or_null(address_.host), address_.user ? address_.user->c_str() : nullptr, password->c_str(),
-                         address_.database.c_str(), address_.port, text_or_null(address_.socket),
-                         CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS) != nullptr;
+  const bool is_connected = mysql_real_connect(connection.get(), text_or_null(address_.host), text_or_null(address_.user),
+                                               password->c_str(), address_.database.c_str(), address_.port, text_or_null(address_.socket),
+                                               CLIENT_MULTI_STATEMENTS | CLIENT_FOUND_ROWS) != nullptr;
   if (!is_connected) return {StatusCode::Unavailable, name_ + ": " + mysql_error(connection.get())};
   connection_ = std::move(connection);
   most_bytes_ = SIZE_MAX;

@@ -42,6 +42,9 @@ class MariadbDatabase final : public server::Database {
   std::size_t most_bytes_ = 0;  // Of a text that the server takes.
 };
 
+/// Creates the tables, or brings them to the newest version. Several programs may do so at the same time. See server::Migration.
+Status migrate(server::Database& database);
+
 /// make_mariadb_job_store() with options.
 Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const server::StoreOptions& options);
 

@@ -1,20 +1,21 @@
-#include "jobs/mariadb/schema.h"
-
+// The tables of a database of jobs in MariaDB, and their versions.
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
 
+#include "jobs/mariadb/database.h"
+#include "jobs/server/migration.h"
 #include "rondo/jobs/job_run.h"
 
 namespace rondo::jobs::mariadb {
 
 namespace {
 
-// Each statement may be executed again. Texts are bytes, because character sets refuse some, and compare without regard to case.
-// There is no index of some rows only: 'planned' is NULL, which is equal to nothing, in a row that does not count for runs_scheduled.
+// MariaDB commits at each change of a table, so each statement may be executed again, after a migration that was interrupted. Texts are
+// bytes, because character sets refuse some, and compare without regard to case. There is no index of some rows only: 'planned' is NULL,
+// which is equal to nothing, in a row that does not count for runs_scheduled.
 constexpr std::array kTables{
+    "CREATE TABLE IF NOT EXISTS rondo_version (version INT NOT NULL) ENGINE = InnoDB",
+    "INSERT INTO rondo_version SELECT 0 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM rondo_version)",
     "CREATE TABLE IF NOT EXISTS rondo.jobs ("
     "  id INT NOT NULL AUTO_INCREMENT PRIMARY KEY,"
     "  name VARBINARY(1000) NOT NULL UNIQUE,"
@@ -25,43 +26,25 @@ constexpr std::array kTables{
     "  INDEX jobs_due (running, next, id)) ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS rondo.runs ("
     "  id BIGINT NOT NULL PRIMARY KEY CHECK (id BETWEEN 1 AND 9007199254740991),"
-    "  job INT NOT NULL,"
-    "  scheduled BIGINT NOT NULL,"
-    "  due BIGINT NOT NULL,"
+    "  job INT NOT NULL, scheduled BIGINT NOT NULL, due BIGINT NOT NULL,"
     "  band SMALLINT NOT NULL CHECK (band BETWEEN 0 AND 4),"
     "  state SMALLINT NOT NULL CHECK (state BETWEEN 0 AND 6),"
-    "  attempt BIGINT NOT NULL DEFAULT 0,"
-    "  missed BIGINT NOT NULL,"
-    "  begun BIGINT,"
-    "  ended BIGINT,"
-    "  note LONGBLOB NOT NULL,"
-    "  parents LONGBLOB NOT NULL,"
-    "  worker LONGBLOB NOT NULL DEFAULT '',"
-    "  killed SMALLINT NOT NULL DEFAULT 0,"
-    "  parameters LONGBLOB,"
-    "  address LONGBLOB NOT NULL,"
-    "  rerun_of BIGINT NOT NULL,"
+    "  attempt BIGINT NOT NULL DEFAULT 0, missed BIGINT NOT NULL, begun BIGINT, ended BIGINT,"
+    "  note LONGBLOB NOT NULL, parents LONGBLOB NOT NULL, worker LONGBLOB NOT NULL DEFAULT '',"
+    "  killed SMALLINT NOT NULL DEFAULT 0, parameters LONGBLOB, address LONGBLOB NOT NULL, rerun_of BIGINT NOT NULL,"
     "  planned TINYINT AS (IF(band <> 3 AND rerun_of = 0, 1, NULL)) STORED,"  // 3: Band::Manual.
     "  UNIQUE INDEX runs_scheduled (job, scheduled, planned),"
-    "  INDEX runs_of_job (job, id),"
-    "  INDEX runs_by_state (state, id),"
-    "  INDEX runs_ended (ended, id),"
-    "  INDEX runs_last_ended (job, ended, id),"
+    "  INDEX runs_of_job (job, id), INDEX runs_by_state (state, id), INDEX runs_ended (ended, id), INDEX runs_last_ended (job, ended, id),"
     "  FOREIGN KEY (job) REFERENCES rondo.jobs (id) ON DELETE CASCADE) ENGINE = InnoDB",
     // The last id of a run.
     "CREATE TABLE IF NOT EXISTS rondo.run_ids (last BIGINT NOT NULL CHECK (last BETWEEN 0 AND 9007199254740991)) ENGINE = InnoDB",
     "INSERT INTO rondo.run_ids SELECT 0 FROM DUAL WHERE NOT EXISTS (SELECT 1 FROM rondo.run_ids)",
     "CREATE TABLE IF NOT EXISTS rondo.parents ("
-    "  parent VARBINARY(1000) NOT NULL,"
-    "  child INT NOT NULL,"
-    "  PRIMARY KEY (parent, child),"
-    "  INDEX parents_of_child (child),"
+    "  parent VARBINARY(1000) NOT NULL, child INT NOT NULL, PRIMARY KEY (parent, child), INDEX parents_of_child (child),"
     "  FOREIGN KEY (child) REFERENCES rondo.jobs (id) ON DELETE CASCADE) ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS rondo.remembered (\"key\" VARBINARY(1000) NOT NULL PRIMARY KEY, text LONGBLOB NOT NULL) ENGINE = InnoDB",
     "CREATE TABLE IF NOT EXISTS rondo.removed_instants ("
-    "  job INT NOT NULL PRIMARY KEY,"
-    "  first BIGINT NOT NULL,"
-    "  last BIGINT NOT NULL,"
+    "  job INT NOT NULL PRIMARY KEY, first BIGINT NOT NULL, last BIGINT NOT NULL,"
     "  FOREIGN KEY (job) REFERENCES rondo.jobs (id) ON DELETE CASCADE) ENGINE = InnoDB",
     // 'owner' is a number that a store draws when it is made; 'name' is for people; 'until' is in UTC; 'written' is the number of the
     // owner's last transaction.
@@ -79,58 +62,27 @@ constexpr std::array kTables{
 static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(Band::Backfill) == 4 && static_cast<int>(RunState::Skipped) == 6,
               "the statements above have these numbers");
 
-/// The steps from each version to the next one.
 constexpr std::array<std::span<const char* const>, 1> kSteps{kTables};
-
-/// The number of steps that the database has had; 0: it may have a part of the tables.
-Result<std::size_t> version_of(server::Database& database) {
-  constexpr const char* kHas = "SELECT count(*) FROM information_schema.tables WHERE table_schema = DATABASE()";
-  const auto has_version = database.number(kHas + std::string{" AND table_name = 'rondo_version'"});
-  if (!has_version) return failure(has_version.error());
-  if (*has_version == 0) {
-    const auto tables = database.number(kHas);
-    if (!tables) return failure(tables.error());
-    if (*tables != 0) return failure(StatusCode::FailedPrecondition, "the database has tables of another program");
-    return 0;
-  }
-  const auto version = database.number("SELECT version FROM rondo_version");
-  if (!version) return failure(version.error());
-  if (*version < 0 || *version > static_cast<std::int64_t>(kSteps.size())) {
-    return failure(StatusCode::FailedPrecondition, "the database of jobs has the version " + std::to_string(*version) +
-                                                       "; this program knows up to " + std::to_string(kSteps.size()));
-  }
-  return static_cast<std::size_t>(*version);
-}
-
-/// Under the lock.
-Status take_steps(server::Database& database) {
-  const auto version = version_of(database);  // Another program may have taken them while this one waited.
-  if (!version) return version.error();
-  // It comes first, because it says whose the tables are.
-  Status done = database.execute(
-      "CREATE TABLE IF NOT EXISTS rondo_version (one TINYINT NOT NULL PRIMARY KEY CHECK (one = 1), version INT NOT NULL) ENGINE = InnoDB");
-  for (std::size_t step = *version; step < kSteps.size(); ++step) {
-    for (const char* const statement : kSteps[step]) {
-      if (done.ok()) done = database.execute(statement);
-    }
-  }
-  if (!done.ok()) return done;
-  return database.execute("REPLACE INTO rondo_version VALUES (1, " + std::to_string(kSteps.size()) + ")");
-}
+constexpr server::Migration kMigration{
+    .steps = kSteps,
+    .count_tables =
+        "SELECT IF(sum(table_name = 'rondo_version') > 0, -1, count(*)) FROM information_schema.tables WHERE table_schema = DATABASE()",
+    .read_version = "SELECT version FROM rondo_version",
+    .write_version = "UPDATE rondo_version SET version = $1",
+    .foreign = "the database has tables of another program"};
 
 }  // namespace
 
 Status migrate(server::Database& database) {
-  const auto version = version_of(database);
-  if (!version) return version.error();
-  if (*version == kSteps.size()) return {};
-  // The lock ends with the connection.
-  const auto locked = database.number("SELECT GET_LOCK(concat('rondo.', DATABASE()), 8)");
-  if (!locked) return locked.error();
-  if (*locked != 1) return {StatusCode::Unavailable, "another program has been creating the tables of jobs for 8 s"};
-  Status done = take_steps(database);
-  static_cast<void>(database.execute("DO RELEASE_LOCK(concat('rondo.', DATABASE()))"));
-  return done.with_context("migrating the database of jobs");
+  return kMigration.migrate(database, [&](const auto& take_steps) -> Status {
+    // The lock ends with the connection.
+    const auto locked = database.number("SELECT GET_LOCK(concat('rondo.', DATABASE()), 8)");
+    if (!locked) return locked.error();
+    if (*locked != 1) return {StatusCode::Unavailable, "another program has been creating the tables for 8 s"};
+    Status done = take_steps();
+    static_cast<void>(database.execute("DO RELEASE_LOCK(concat('rondo.', DATABASE()))"));
+    return done;
+  });
 }
 
 }  // namespace rondo::jobs::mariadb

@@ -3,7 +3,6 @@
 // locked.
 #include "jobs/server/store.h"
 #include "jobs/mariadb/database.h"
-#include "jobs/mariadb/schema.h"
 #include "rondo/jobs/mariadb.h"
 
 namespace rondo::jobs {

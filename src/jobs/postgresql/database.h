@@ -47,6 +47,9 @@ class PostgresqlDatabase final : public server::Database {
 /// InvalidArgument.
 Result<std::vector<std::pair<std::string, std::string>>> connection_settings(const std::string& url);
 
+/// Creates the tables, or brings them to the newest version. Several programs may do so at the same time. See server::Migration.
+Status migrate(server::Database& database);
+
 /// make_postgresql_job_store() with options.
 Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const server::StoreOptions& options);
 

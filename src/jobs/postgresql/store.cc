@@ -1,7 +1,6 @@
 // make_postgresql_job_store(): the statements of PostgreSQL.
 #include "jobs/server/store.h"
 #include "jobs/postgresql/database.h"
-#include "jobs/postgresql/schema.h"
 #include "rondo/jobs/postgresql.h"
 
 namespace rondo::jobs {

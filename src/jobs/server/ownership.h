@@ -15,7 +15,6 @@
 #include <string>
 
 #include "jobs/server/database.h"
-#include "jobs/server/options.h"
 #include "jobs/server/statements.h"
 #include "rondo/base/status.h"
 

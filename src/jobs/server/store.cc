@@ -214,15 +214,11 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
     return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
   }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
-    const auto rows = database_->query(
+    return all_of(
         "SELECT scheduled FROM rondo.runs WHERE job = $1 AND scheduled >= $2 AND scheduled < $3 AND band <> 3 AND rerun_of = 0 "
         "ORDER BY scheduled LIMIT $4",
-        Values{}.add(job_id).add(from).add(to).add(limit_of(max)));
-    if (!rows) return failure(rows.error());
-    std::vector<WallTime> found;
-    found.reserve(rows->size());
-    for (std::size_t i = 0; i < rows->size(); ++i) found.push_back(WallTime::from_nanoseconds((*rows)[i].integer(0)));
-    return found;
+        Values{}.add(job_id).add(from).add(to).add(limit_of(max)),
+        [](const Rows::Row& row) { return WallTime::from_nanoseconds(row.integer(0)); });
   }
   Result<bool> forget(WallTime before, std::size_t max) override { return retention_.remove_before(before, max); }
   Result<bool> forget_beyond(std::size_t kept, std::size_t max) override { return retention_.remove_beyond(kept, max); }
@@ -250,14 +246,17 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
     });
   }
 
-  Result<std::vector<StoredJob>> jobs_of(const std::string& statement, const Values& values) {
+  /// What 'read' makes of each row.
+  template <class Read>
+  auto all_of(const std::string& statement, const Values& values, Read read) -> Result<std::vector<decltype(read(Rows::Row{nullptr}))>> {
     const auto rows = database_->query(statement, values);
     if (!rows) return failure(rows.error());
-    std::vector<StoredJob> jobs;
-    jobs.reserve(rows->size());
-    for (std::size_t i = 0; i < rows->size(); ++i) jobs.push_back(read_job((*rows)[i]));
-    return jobs;
+    std::vector<decltype(read(Rows::Row{nullptr}))> all;
+    all.reserve(rows->size());
+    for (std::size_t i = 0; i < rows->size(); ++i) all.push_back(read((*rows)[i]));
+    return all;
   }
+  Result<std::vector<StoredJob>> jobs_of(const std::string& statement, const Values& values) { return all_of(statement, values, read_job); }
 
   /// At most 'max' runs that can be used. The others are noted, and further pages are read in their place.
   Result<std::vector<JobRun>> runs_of(const std::string& conditions, const Values& values, std::size_t max) {
@@ -381,18 +380,13 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
                  Values{}.add(job_id).add(after).add(until).add(limit_of(max)));
   }
   Result<std::vector<EndedRun>> ended(const std::string& conditions, const Values& values) {
-    const auto rows = database_->query(kSelectEnded + conditions, values);
-    if (!rows) return failure(rows.error());
-    std::vector<EndedRun> ended;
-    for (std::size_t i = 0; i < rows->size(); ++i) {
-      const Rows::Row row = (*rows)[i];
-      ended.push_back({.id = row.integer(0),
-                       .job_id = row.integer(1),
-                       .ended = row.integer(2),
-                       .is_last = row.integer(4) != 0,
-                       .instant = row.is_null(3) ? std::nullopt : std::optional{row.integer(3)}});
-    }
-    return ended;
+    return all_of(kSelectEnded + conditions, values, [](const Rows::Row& row) {
+      return EndedRun{.id = row.integer(0),
+                      .job_id = row.integer(1),
+                      .ended = row.integer(2),
+                      .is_last = row.integer(4) != 0,
+                      .instant = row.is_null(3) ? std::nullopt : std::optional{row.integer(3)}};
+    });
   }
   Result<std::int64_t> newest_run() override { return database_->number("SELECT max(id) FROM rondo.runs"); }
   Status read_parents(const std::function<void(const std::string& parents)>& use) override {

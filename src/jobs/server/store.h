@@ -5,7 +5,6 @@
 
 #include "jobs/job_store.h"
 #include "jobs/server/database.h"
-#include "jobs/server/options.h"
 #include "jobs/server/statements.h"
 
 namespace rondo::jobs::server {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "jobs/job_store.h"
-#include "jobs/server/options.h"
+#include "jobs/server/database.h"
 #include "store/redis/testing/process.h"
 
 namespace rondo::server_kit {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "jobs/job_store.h"
-#include "jobs/server/options.h"
+#include "jobs/server/database.h"
 #include "jobs/testing/database_server.h"
 
 namespace rondo::jobs {
