@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Three rondods with their jobs in one real PostgreSQL, and an executor that knows all of them, while faults of each kind follow one another in a
+"""Three rondods with their jobs on one real database server, and an executor that knows all of them, while faults of each kind follow one another in a
 random order. At the end each instant has one row, each run has succeeded, and no attempt was ordered twice.
-Usage: faults_test.py RONDO RONDOD [--seconds S] [--pause S] [--seed N]: faults go on for S seconds, and until each kind was there."""
+Usage: faults_test.py postgresql|mariadb RONDO RONDOD [--seconds S] [--pause S] [--seed N]: faults go on for S seconds, and until each kind was there."""
 import argparse
 import contextlib
 import itertools
@@ -22,7 +22,7 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "executors"))
 from executor_kit import Scheduler, poll  # noqa: E402
 from imitated_executors import Executor  # noqa: E402
-from postgresql_server import PostgresqlServer, program_folder  # noqa: E402
+from database_servers import KINDS  # noqa: E402
 
 OWN_JOBS, JOBS_OF_EXECUTOR = 30, 10
 PERIOD_MS = 200
@@ -32,12 +32,12 @@ class Wire:
     """A socket between one scheduler and the server. cut() keeps its connections, and carries nothing any more; heal() ends them."""
 
     def __init__(self, server):
-        self.server = os.path.join(server.folder, ".s.PGSQL.5432")
+        self.server = os.path.join(server.folder, server.SOCKET_NAME)
         self.folder = tempfile.mkdtemp(prefix="rondo-wire-")
         self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(os.path.join(self.folder, ".s.PGSQL.5432"))
+        self.listener.bind(os.path.join(self.folder, server.SOCKET_NAME))
         self.listener.listen()
-        self.url = f"postgresql://rondo@/jobs?host={self.folder}"
+        self.url = server.url_at(self.folder)
         self.is_cut = threading.Event()
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self.carry)
@@ -171,7 +171,7 @@ class Schedulers:
 
     def find_owner(self):
         """By the name in the table: a stopped scheduler answers no question."""
-        name = self.server.sql("SELECT name FROM rondo.shards WHERE shard = 0 AND until > clock_timestamp()")
+        name = self.server.sql(f"SELECT name FROM rondo.shards WHERE shard = 0 AND until > {self.server.NOW}")
         return next((one for one in self.all if f"process {one.daemon.process.pid} " in name), None)
 
     def wait_for_other_owner(self, before):
@@ -201,8 +201,7 @@ class Schedulers:
 
         def is_in_one():
             process.send_signal(signal.SIGSTOP)
-            states = self.server.sql("SELECT state FROM pg_stat_activity WHERE application_name = 'rondo' AND state LIKE 'idle in transaction%'")
-            if states:
+            if self.server.sql(self.server.IDLE_TRANSACTIONS):
                 return True
             process.send_signal(signal.SIGCONT)
             return False
@@ -221,13 +220,13 @@ class Schedulers:
         self.server.crash()
         self.server.start()
 
-    def backends_are_terminated(self, _owner):
+    def connections_are_ended(self, _owner):
         for _ in range(5):
-            self.server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'jobs' AND pid <> pg_backend_pid()")
+            self.server.end_connections()
 
     def someone_holds_the_rows(self, _owner):
         """An administrator has locked all rows of the owner for longer than a lease."""
-        self.server.sql("BEGIN; SELECT count(*) FROM (SELECT 1 FROM rondo.shards FOR UPDATE) AS locked; SELECT pg_sleep(8); COMMIT")
+        self.server.sql(f"BEGIN; SELECT shard FROM rondo.shards FOR UPDATE; SELECT {self.server.SLEEP}(8); COMMIT")
 
     @staticmethod
     def stay(seconds):
@@ -236,7 +235,7 @@ class Schedulers:
 
     def suffer(self, seconds):
         faults = [self.owner_is_killed, self.owner_is_ended, self.owner_is_stopped, self.owner_is_stopped_in_a_transaction, self.wire_of_owner_is_cut,
-                  self.server_crashes, self.backends_are_terminated, self.someone_holds_the_rows]
+                  self.server_crashes, self.connections_are_ended, self.someone_holds_the_rows]
         begun, count = time.monotonic(), 0
         while count == 0 or time.monotonic() < begun + seconds:
             self.random.shuffle(faults)
@@ -257,7 +256,7 @@ class Schedulers:
         gaps = self.server.sql("SELECT count(*) FROM (SELECT scheduled - lag(scheduled) OVER (PARTITION BY job ORDER BY scheduled) AS step FROM rondo.runs) "
                                f"AS steps WHERE step <> {PERIOD_MS * 1_000_000}")
         assert gaps == "0", f"{gaps} gaps or doubled instants"
-        others = self.server.sql("SELECT state, convert_from(note, 'UTF8'), count(*) FROM rondo.runs WHERE state <> 1 GROUP BY 1, 2")
+        others = self.server.sql(f"SELECT state, {self.server.TEXT_OF_NOTE}, count(*) FROM rondo.runs WHERE state <> 1 GROUP BY 1, 2")
         assert not others, others
         orders = [order["logId"] for order in self.executor.orders]
         assert len(orders) == len(set(orders)), "an attempt was ordered twice"
@@ -266,17 +265,18 @@ class Schedulers:
 
 def main():
     options = argparse.ArgumentParser()
+    options.add_argument("kind", choices=KINDS)
     options.add_argument("rondo")
     options.add_argument("rondod")
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--pause", type=float, default=1)
     options.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     given = options.parse_args()
-    if program_folder() is None:
-        print("SKIPPED: no PostgreSQL server; install Debian's package postgresql-15")
+    if KINDS[given.kind].why_missing():
+        print(f"SKIPPED: {KINDS[given.kind].why_missing()}")
         sys.exit(77)
     print(f"seed {given.seed}", flush=True)
-    with PostgresqlServer() as server, contextlib.ExitStack() as stack:
+    with KINDS[given.kind]() as server, contextlib.ExitStack() as stack:
         schedulers = Schedulers(stack, given.rondo, given.rondod, server, given.pause, given.seed)
         faults = schedulers.suffer(given.seconds)
         runs, orders = schedulers.check()

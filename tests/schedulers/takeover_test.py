@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two rondods with their jobs in one real PostgreSQL: one runs the jobs, the other one waits and takes over when the first one is killed, stopped,
-or ended, and no instant is lost or doubled. Usage: takeover_test.py RONDO RONDOD [CASE ...]."""
+"""Two rondods with their jobs on one real database server: one runs the jobs, the other one waits and takes over when the first one is killed, stopped,
+or ended, and no instant is lost or doubled. Usage: takeover_test.py postgresql|mariadb RONDO RONDOD [CASE ...]."""
 import contextlib
 import datetime
 import json
@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "executors"))
 from executor_kit import Scheduler, poll, run_cases  # noqa: E402
 from imitated_executors import Executor  # noqa: E402
-from postgresql_server import PostgresqlServer, program_folder  # noqa: E402
+from database_servers import KINDS  # noqa: E402
 
 PERIOD = datetime.timedelta(milliseconds=200)
 
@@ -27,7 +27,7 @@ class Pair:
         self.server = server
         self.rondo = rondo
         self.folder = stack.enter_context(tempfile.TemporaryDirectory())
-        server.sql("DROP SCHEMA IF EXISTS rondo CASCADE")
+        server.empty()
         tokens = f'api = true\ntokens = "{self.folder}/tokens"\n'  # One file for both, so that a token is good at each.
         self.all = [stack.enter_context(Scheduler(rondo, rondod, {"plain": ""}, store=server.url, http=tokens)) for _ in range(2)]
         self.owner = poll("one of them runs the jobs", self.runs_jobs)
@@ -104,7 +104,7 @@ def owner_is_ended(pair):
     """An owner that ends gives the jobs up at once."""
     pair.add_often()
     pair.owner.stop()
-    assert pair.server.sql("SELECT count(*) FROM rondo.shards WHERE until > clock_timestamp()") in ("0", "64"), "free, or taken already"
+    assert pair.server.sql("SELECT count(*) FROM rondo.shards WHERE until > " + pair.server.NOW) in ("0", "64"), "free, or taken already"
     pair.wait_for_takeover()
     pair.wait_for_runs(10)
     pair.check_instants()
@@ -123,11 +123,11 @@ def server_is_killed(pair):
     pair.check_instants()
 
 
-def backends_are_terminated(pair):
+def connections_are_ended(pair):
     """An administrator ends the connections, again and again."""
     pair.add_often()
     for _ in range(5):
-        pair.server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'jobs' AND pid <> pg_backend_pid()")
+        pair.server.end_connections()
         pair.wait_for_runs(3)
     pair.owner = pair.runs_jobs()
     pair.check_instants()
@@ -195,15 +195,15 @@ def worker_outlives_its_scheduler(pair):
     pair.other.start()
 
 
-CASES = (owner_is_killed, owner_is_stopped, owner_is_ended, server_is_killed, backends_are_terminated, executor_outlives_its_scheduler,
+CASES = (owner_is_killed, owner_is_stopped, owner_is_ended, server_is_killed, connections_are_ended, executor_outlives_its_scheduler,
          worker_outlives_its_scheduler)
 
 
-def main(rondo, rondod, *only):
-    if program_folder() is None:
-        print("SKIPPED: no PostgreSQL server; install Debian's package postgresql-15")
+def main(kind, rondo, rondod, *only):
+    if KINDS[kind].why_missing():
+        print(f"SKIPPED: {KINDS[kind].why_missing()}")
         sys.exit(77)
-    with PostgresqlServer() as server:
+    with KINDS[kind]() as server:
         for case in CASES:
             if only and case.__name__ not in only:
                 continue
