@@ -27,6 +27,7 @@
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/jobs/job_store.h"
+#include "rondo/jobs/scheduler_claim.h"
 
 namespace rondo::jobs {
 
@@ -65,6 +66,12 @@ struct RemovedInstants {
   WallTime last{};
 };
 
+/// The parts of the jobs. Each is owned by one scheduler at a time.
+inline constexpr int kShards = 64;
+
+/// "process 123 on host", for people.
+std::string name_of_this_process();
+
 class JobStore {
  public:
   virtual ~JobStore() = default;
@@ -80,6 +87,9 @@ class JobStore {
   virtual bool may_begin(Instant) const noexcept { return true; }
   /// True once another scheduler has the jobs: each further change fails. Any thread.
   virtual bool is_taken_over() const noexcept { return false; }
+  /// Returns the schedulers that have claimed jobs, also if their lease has ended, and this one. A store without leases returns this one
+  /// alone, as the owner of all jobs. O(shards).
+  virtual Result<std::vector<SchedulerClaim>> schedulers();
 
   /// Calls 'work' once. Its calls of this store are one transaction, which an error that it returns undoes. It must return the error of a
   /// call that failed to change something. It must not call atomically().

@@ -345,6 +345,11 @@ void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, std::s
       },
       impl_->core.done_for_store(std::move(done)));
 }
+void Jobs::schedulers(Done<std::vector<SchedulerClaim>> done) {
+  impl_->core.called("schedulers");
+  impl_->core.store.submit<std::vector<SchedulerClaim>>(
+      "schedulers", [](JobStore& store, Planner&) { return store.schedulers(); }, impl_->core.done_for_store(std::move(done)));
+}
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
   impl_->core.called("runs", job, before, std::uint64_t{max});
   impl_->core.store.submit<std::vector<JobRun>>(
@@ -424,6 +429,7 @@ bool Jobs::repeat(std::string_view text) {
     return call.with<std::int64_t, Run, std::size_t, Text>([this](std::int64_t since, Run before, std::size_t max, const Text& handlers) {
       failures(WallTime::from_nanoseconds(since), before, max, handlers, {});
     });
+  if (verb == "schedulers") return call.with<>([this] { schedulers({}); });
   if (verb == "find run") return call.with<Run>([this](Run run) { find_run(run, {}); });
   if (verb == "last end") return call.with<Text>([this](const Text& job) { static_cast<void>(impl_->facts.has_succeeded(job)); });
   if (verb == "remove handler") return call.with<Text>([this](const Text& name) { remove_handler(name); });

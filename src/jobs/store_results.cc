@@ -50,6 +50,9 @@ json::value json_of(const JobRun& run) {
 }
 json::value json_of(const StoredJob& job) { return json::array{job.id, json_of(job.job), job.is_running, json_of(job.next)}; }
 json::value json_of(const Plan& plan) { return json::array{plan.job_id, json_of(plan.next), json_of(plan.runs)}; }
+json::value json_of(const SchedulerClaim& claim) {
+  return json::array{claim.name, json_of(claim.shards), json_of(claim.since), json_of(claim.until), claim.is_expired, claim.is_here};
+}
 json::value json_of(const Planner::Replanned& page) { return json::array{page.last, page.is_complete, json_of(page.unhandled)}; }
 json::value json_of(const Planner::Cycle& cycle) {
   return json::array{json_of(cycle.jobs), json_of(cycle.plans), json_of(cycle.children),
@@ -119,6 +122,7 @@ bool read(const json::value& from, JobRun& to);
 bool read(const json::value& from, std::pair<std::int64_t, std::string>& to);
 bool read(const json::value& from, StoredJob& to);
 bool read(const json::value& from, Plan& to);
+bool read(const json::value& from, SchedulerClaim& to);
 
 /// An array with exactly these members.
 template <class... Members>
@@ -144,6 +148,9 @@ bool read(const json::value& from, JobRun& to) {
 bool read(const json::value& from, std::pair<std::int64_t, std::string>& to) { return read_all(from, to.first, to.second); }
 bool read(const json::value& from, StoredJob& to) { return read_all(from, to.id, to.job, to.is_running, to.next); }
 bool read(const json::value& from, Plan& to) { return read_all(from, to.job_id, to.next, to.runs); }
+bool read(const json::value& from, SchedulerClaim& to) {
+  return read_all(from, to.name, to.shards, to.since, to.until, to.is_expired, to.is_here);
+}
 bool read(const json::value& from, Planner::Replanned& to) {
   // A journal of an earlier version does not have the last one.
   return read_all(from, to.last, to.is_complete, to.unhandled) || read_all(from, to.last, to.is_complete);
@@ -192,6 +199,7 @@ template void write_result(const StoredJob&, std::string&);
 template void write_result(const JobRun&, std::string&);
 template void write_result(const std::vector<StoredJob>&, std::string&);
 template void write_result(const std::vector<JobRun>&, std::string&);
+template void write_result(const std::vector<SchedulerClaim>&, std::string&);
 template void write_result(const FoundRuns&, std::string&);
 template void write_result(const Planner::Cycle&, std::string&);
 template void write_result(const Planner::Replanned&, std::string&);
@@ -202,6 +210,7 @@ template bool read_result(std::string_view, StoredJob&);
 template bool read_result(std::string_view, JobRun&);
 template bool read_result(std::string_view, std::vector<StoredJob>&);
 template bool read_result(std::string_view, std::vector<JobRun>&);
+template bool read_result(std::string_view, std::vector<SchedulerClaim>&);
 template bool read_result(std::string_view, FoundRuns&);
 template bool read_result(std::string_view, Planner::Cycle&);
 template bool read_result(std::string_view, Planner::Replanned&);

@@ -21,7 +21,8 @@ struct FoundRuns {
   std::map<std::int64_t, std::string> lost{};  // Runs that cannot begin, because the run of a parent did not succeed, with the reason.
 };
 
-/// JSON. T: bool, std::size_t, std::string, StoredJob, JobRun, vectors of both, FoundRuns, Planner::Cycle or Planner::Replanned.
+/// JSON. T: bool, std::size_t, std::string, StoredJob, JobRun, vectors of both and of SchedulerClaim, FoundRuns, Planner::Cycle or
+/// Planner::Replanned.
 template <class T>
 void write_result(const T& result, std::string& text);
 /// False if 'text' is no such result.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace rondo::jobs {
 namespace {
@@ -47,6 +48,24 @@ TEST(StoreResults, ACycleOfAJournalBeforeSharedDatabasesIsRead) {
   ASSERT_TRUE(read_result(R"([[],[],[],false,"trouble"])", earlier));
   EXPECT_FALSE(earlier.is_changed || earlier.is_complete);
   EXPECT_EQ(earlier.trouble, "trouble");
+}
+
+TEST(StoreResults, SchedulersAreReadAsTheyWereWritten) {
+  std::string text;
+  write_result(std::vector<SchedulerClaim>{{.name = "process 1 on a",
+                                            .shards = 64,
+                                            .since = WallTime::from_nanoseconds(5),
+                                            .until = WallTime::from_nanoseconds(6),
+                                            .is_expired = true},
+                                           {.name = "b", .is_here = true}},
+               text);
+  std::vector<SchedulerClaim> read;
+  ASSERT_TRUE(read_result(text, read) && read.size() == 2) << text;
+  EXPECT_EQ(read[0].name, "process 1 on a");
+  EXPECT_EQ(read[0].shards, 64U);
+  EXPECT_EQ(read[0].since, WallTime::from_nanoseconds(5));
+  EXPECT_EQ(read[0].until, WallTime::from_nanoseconds(6));
+  EXPECT_TRUE(read[0].is_expired && !read[0].is_here && read[1].is_here && !read[1].is_expired && !read[1].since);
 }
 
 }  // namespace

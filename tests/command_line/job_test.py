@@ -153,6 +153,14 @@ def check_failures(daemon, checker):
     expect(daemon, 0, "job", "remove", "broken", "--yes")
 
 
+def check_schedulers(daemon, checker):
+    """The jobs of a file are all owned by the rondod that uses it, without a lease."""
+    rows = checker.check("job-schedulers", expect(daemon, 0, "--json", "job", "schedulers"))["rows"]
+    name = f"process {daemon.process.pid} on {socket.gethostname()}"
+    assert rows == [{"name": name, "shards": 64, "state": "owner", "since": None, "until": None, "this": True}], rows
+    assert name in expect(daemon, 0, "job", "schedulers")
+
+
 def check_family(daemon, checker):
     """A child runs after its parent; a file may have a child before its parent."""
     expect(daemon, 0, "job", "add", "top", "--handler", "log", "--manual")
@@ -565,6 +573,7 @@ def main(rondo, rondod, schemas):
         check_runs(daemon, checker)
         check_requested(daemon, checker)
         check_failures(daemon, checker)
+        check_schedulers(daemon, checker)
         check_family(daemon, checker)
         check_worker(daemon, checker)
         check_backfill(daemon, checker)

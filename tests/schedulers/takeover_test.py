@@ -68,6 +68,16 @@ class Pair:
         assert self.server.sql("SELECT count(*) FROM (SELECT job, scheduled FROM rondo.runs GROUP BY 1, 2 HAVING count(*) > 1) AS doubled") == "0"
 
 
+def check_schedulers(pair):
+    """Both name the owner, and the standby names itself. Returns since when the owner has the jobs."""
+    mine, theirs = (one.ask("job", "schedulers")["rows"] for one in (pair.owner, pair.other))
+    assert [(row["shards"], row["state"], row["this"]) for row in mine] == [(64, "owner", True)], mine
+    assert [(row["shards"], row["state"], row["this"]) for row in theirs] == [(64, "owner", False), (0, "standby", True)], theirs
+    assert mine[0]["name"] == theirs[0]["name"] and mine[0]["name"].startswith(f"process {pair.owner.daemon.process.pid} on "), (mine, theirs)
+    assert mine[0]["since"] == theirs[0]["since"] < mine[0]["until"] and theirs[1]["since"] is None, (mine, theirs)
+    return mine[0]["since"]
+
+
 def owner_is_killed(pair):
     """The other one takes over when the lease has run out, and the first one comes back as its standby."""
     pair.add_often()
@@ -75,6 +85,7 @@ def owner_is_killed(pair):
     assert said.returncode != 0 and "scheduler" in said.stderr, said
     health = json.loads(pair.other.daemon.run("--json", "health").stdout)
     assert health["healthy"] and any("standby: another scheduler runs the jobs" in note for note in health["notes"]), health
+    before = check_schedulers(pair)
     pair.owner.kill()
     killed = time.monotonic()
     pair.wait_for_takeover()
@@ -83,6 +94,7 @@ def owner_is_killed(pair):
     pair.other.start()
     pair.wait_for_runs(10)
     assert not pair.is_owner(pair.other)
+    assert check_schedulers(pair) > before
     pair.check_instants()
 
 

@@ -246,6 +246,13 @@ std::vector<Command> runs_commands() {
        .arguments = {{.name = "NAME", .help = "Only to this target", .required = false}},
        .options = {{.name = "--test", .value = {}, .help = "Send a test; required"}},
        .answered_by = Daemon},
+      {.name = "schedulers",
+       .help = "List the schedulers of the database: which one owns the jobs, since when, and until when",
+       .details =
+           "The state is owner, expired (the lease has ended, and another scheduler may take the jobs over) or standby. The times are\n"
+           "those of the database. A standby is listed only if it is the scheduler that answers.",
+       .answered_by = Daemon,
+       .meant_by = {"owner"}},
       {.name = "kill",
        .help = "Stop a run: a running handler is asked to end, a waiting run ends",
        .arguments = {{.name = "RUN", .help = "Number of the run, as in runs"}},

@@ -377,6 +377,11 @@ int failures(const Caller& caller) {
   });
 }
 
+int schedulers(const Caller& caller) {
+  return caller.answer("job-schedulers", {},
+                       [](const json::object& result) { return render_result("job schedulers", result, wants_color(STDOUT_FILENO)); });
+}
+
 Result<std::int64_t> number_of_run(const Caller& caller) {
   const std::string word = caller.call.word("RUN");
   std::int64_t run = 0;
@@ -477,11 +482,27 @@ int export_all(const Caller& caller) {
 int import_file(const Caller& caller) { return import_jobs(caller.options, caller.call, caller.backend); }
 int import_cron(const Caller& caller) { return import_crontab(caller.options, caller.call, caller.backend); }
 
-constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 20> kVerbs{
-    {{"add", add},      {"edit", edit},         {"remove", remove},     {"list", list},          {"show", show},
-     {"start", start},  {"stop", stop},         {"trigger", trigger},   {"rerun", rerun},        {"backfill", backfill},
-     {"next", next},    {"runs", runs},         {"failures", failures}, {"notify", notify},      {"kill", kill},
-     {"log", show_log}, {"forecast", forecast}, {"export", export_all}, {"import", import_file}, {"import-crontab", import_cron}}};
+constexpr std::array<std::pair<std::string_view, int (*)(const Caller&)>, 21> kVerbs{{{"add", add},
+                                                                                      {"edit", edit},
+                                                                                      {"remove", remove},
+                                                                                      {"list", list},
+                                                                                      {"show", show},
+                                                                                      {"start", start},
+                                                                                      {"stop", stop},
+                                                                                      {"trigger", trigger},
+                                                                                      {"rerun", rerun},
+                                                                                      {"backfill", backfill},
+                                                                                      {"next", next},
+                                                                                      {"runs", runs},
+                                                                                      {"failures", failures},
+                                                                                      {"schedulers", schedulers},
+                                                                                      {"notify", notify},
+                                                                                      {"kill", kill},
+                                                                                      {"log", show_log},
+                                                                                      {"forecast", forecast},
+                                                                                      {"export", export_all},
+                                                                                      {"import", import_file},
+                                                                                      {"import-crontab", import_cron}}};
 
 }  // namespace
 

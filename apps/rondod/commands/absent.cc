@@ -47,6 +47,7 @@ void add_absent_job_commands(DaemonAdder& commands) {
   add("jobs", {text("tag"), text("owner")});
   add("workers", {});
   add("job-stats", {});
+  add("job-schedulers", {});
   for (const std::string_view name : {"job", "job-start", "job-remove"}) add(name, {text("name")});
   add("job-trigger", {text("name"), text("parameters"), text("address")});
   add("job-rerun", {integer("run")});

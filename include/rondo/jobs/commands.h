@@ -1,6 +1,6 @@
 // Admin commands for jobs: jobs, job, job-put, jobs-put, job-start, job-stop, job-remove, job-trigger, job-rerun, job-backfill, job-next,
-// job-runs, job-failures, job-kill, job-stats. With them `rondo call` lists, edits and triggers the jobs of any program, such as `rondo
-// --socket S call job-trigger name=backup`.
+// job-runs, job-failures, job-schedulers, job-kill, job-stats. With them `rondo call` lists, edits and triggers the jobs of any program,
+// such as `rondo --socket S call job-trigger name=backup`.
 #pragma once
 
 #include "rondo/jobs/jobs.h"

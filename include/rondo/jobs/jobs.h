@@ -45,6 +45,7 @@
 #include "rondo/jobs/job.h"
 #include "rondo/jobs/job_run.h"
 #include "rondo/jobs/job_store.h"
+#include "rondo/jobs/scheduler_claim.h"
 #include "rondo/orch/fact.h"
 #include "rondo/orch/runtime.h"
 
@@ -249,6 +250,9 @@ class Jobs {
   /// At most 'max' runs of the jobs whose handler begins with 'handlers' that failed or timed out, and ended at 'since' or later, whose id
   /// is below 'before', the newest first.
   void failures(WallTime since, std::int64_t before, std::size_t max, std::string handlers, Done<std::vector<JobRun>> done);
+  /// Lists the schedulers that have claimed the jobs of the database, also if their lease has ended, and this one. With the jobs in a file
+  /// it lists this one alone.
+  void schedulers(Done<std::vector<SchedulerClaim>> done);
   /// A run as the store has it; NotFound.
   void find_run(std::int64_t run, Done<JobRun> done);
 

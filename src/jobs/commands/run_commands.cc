@@ -142,6 +142,24 @@ void list_failures(Jobs& jobs, const Arguments& arguments, Reply reply) {
                 });
 }
 
+void list_schedulers(Jobs& jobs, const Arguments&, Reply reply) {
+  reply.expect_rows();
+  jobs.schedulers([reply = std::move(reply)](const Result<std::vector<SchedulerClaim>>& schedulers) mutable {
+    if (!schedulers) return reply.fail(schedulers.error());
+    for (const SchedulerClaim& one : *schedulers) {
+      reply.row(json::object{{"name", text(one.name)},
+                             {"shards", one.shards},
+                             {"state", one.shards == 0  ? "standby"
+                                       : one.is_expired ? "expired"
+                                                        : "owner"},
+                             {"since", time_of(one.since)},
+                             {"until", time_of(one.until)},
+                             {"this", one.is_here}});
+    }
+    reply.finish();
+  });
+}
+
 /// Why a run that has ended is not killed.
 Status ended_already(std::int64_t id, const Result<JobRun>& run) {
   if (!run && run.error().code() == StatusCode::NotFound) {
@@ -231,6 +249,10 @@ void add_run_commands(Adder& adder) {
              .effect = CommandEffect::Reads,
              .keeps_to_group = true},
             list_failures);
+  adder.add({.name = "job-schedulers",
+             .help = "List the schedulers of the database: which one owns the jobs, since when, and until when without a renewal",
+             .effect = CommandEffect::Reads},
+            list_schedulers);
   adder.add({.name = "job-kill",
              .help = "Ask a running handler to stop, or end a run that has not begun",
              .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},

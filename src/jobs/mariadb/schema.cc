@@ -53,6 +53,7 @@ constexpr std::array kTables{
     "  owner VARBINARY(16),"
     "  name VARCHAR(1000) CHARACTER SET utf8mb4 NOT NULL DEFAULT '',"
     "  epoch BIGINT NOT NULL DEFAULT 0,"
+    "  since DATETIME(6) NOT NULL DEFAULT '1970-01-01',"
     "  until DATETIME(6) NOT NULL DEFAULT '1970-01-01',"
     "  written BIGINT NOT NULL DEFAULT 0) ENGINE = InnoDB",
     "INSERT INTO rondo.shards (shard) SELECT seq FROM seq_0_to_63 ON DUPLICATE KEY UPDATE shard = shards.shard",

@@ -59,9 +59,12 @@ constexpr server::Statements kStatements{
     .other_owner =
         "SELECT name, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', until) FROM rondo.shards "
         "WHERE owner <> $1 AND until > UTC_TIMESTAMP(6) ORDER BY until DESC LIMIT 1",
+    .owners =
+        "SELECT name, count(*), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', min(since)), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max(until)), "
+        "max(until) <= UTC_TIMESTAMP(6), owner = $1 FROM rondo.shards WHERE owner IS NOT NULL GROUP BY owner, name ORDER BY min(shard)",
     .take =
         "UPDATE (SELECT max(epoch) + 1 AS epoch FROM rondo.shards) AS newest JOIN rondo.shards SET shards.owner = $1, shards.name = $2, "
-        "shards.epoch = newest.epoch, shards.until = UTC_TIMESTAMP(6) + INTERVAL $3 * 1000 MICROSECOND; "
+        "shards.epoch = newest.epoch, shards.since = UTC_TIMESTAMP(6), shards.until = UTC_TIMESTAMP(6) + INTERVAL $3 * 1000 MICROSECOND; "
         "SELECT count(*), max(epoch), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)), (SELECT version FROM rondo.changes) "
         "FROM rondo.shards WHERE owner = $1",
     .renew =

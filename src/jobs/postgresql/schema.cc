@@ -61,13 +61,14 @@ constexpr std::array kTables{
     "  job integer PRIMARY KEY REFERENCES rondo.jobs (id) ON DELETE CASCADE,"
     "  first bigint NOT NULL,"
     "  last bigint NOT NULL)",
-    // 'owner' is a number that a store draws when it is made; 'name' is for people; 'written' is the number of the owner's last
-    // transaction.
+    // 'owner' is a number that a store draws when it is made; 'name' and 'since' are for people; 'written' is the number of the owner's
+    // last transaction.
     "CREATE TABLE rondo.shards ("
     "  shard smallint PRIMARY KEY CHECK (shard BETWEEN 0 AND 63),"
     "  owner bytea,"
     "  name text NOT NULL DEFAULT '',"
     "  epoch bigint NOT NULL DEFAULT 0,"
+    "  since timestamptz NOT NULL DEFAULT '-infinity',"
     "  until timestamptz NOT NULL DEFAULT '-infinity',"
     "  written bigint NOT NULL DEFAULT 0) WITH (fillfactor = 50)",
     "INSERT INTO rondo.shards (shard) SELECT generate_series(0, 63)",

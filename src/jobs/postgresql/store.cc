@@ -50,9 +50,13 @@ constexpr server::Statements kStatements{
     .other_owner =
         "SELECT name, (extract(epoch FROM until) * 1000000)::bigint FROM rondo.shards "
         "WHERE owner <> $1 AND until > clock_timestamp() ORDER BY until DESC LIMIT 1",
+    .owners =
+        "SELECT name, count(*), (extract(epoch FROM min(since)) * 1000000)::bigint, (extract(epoch FROM max(until)) * 1000000)::bigint, "
+        "(max(until) <= clock_timestamp())::int, (owner = $1)::int FROM rondo.shards WHERE owner IS NOT NULL GROUP BY owner, name "
+        "ORDER BY min(shard)",
     .take =
         "WITH taken AS (UPDATE rondo.shards SET owner = $1, name = convert_from($2, 'UTF8'), "
-        "epoch = (SELECT max(epoch) + 1 FROM rondo.shards), until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) "
+        "epoch = (SELECT max(epoch) + 1 FROM rondo.shards), since = clock_timestamp(), until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) "
         "SELECT count(*), max(epoch), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, (SELECT version FROM rondo.changes) FROM "
         "taken",
     .renew =

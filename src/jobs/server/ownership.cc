@@ -1,12 +1,11 @@
 #include "jobs/server/ownership.h"
 
 #include <sys/random.h>
-#include <unistd.h>
 
 #include <array>
 #include <random>
-#include <vector>
 
+#include "jobs/job_store.h"
 #include "rondo/base/text.h"
 #include "rondo/calendar/rfc3339.h"
 
@@ -25,13 +24,6 @@ std::string random_number() {
   return {bytes.data(), bytes.size()};
 }
 
-/// "process 123 on host", for people.
-std::string name_of_process() {
-  std::array<char, 256> host{};
-  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"an unknown host"};
-  return "process " + std::to_string(::getpid()) + " on " + visible_text(host.data());
-}
-
 std::string seconds_text(Duration duration) {
   const auto tenths = (duration + 50ms) / 100ms;
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
@@ -45,7 +37,7 @@ Ownership::Ownership(Database& database, const Statements& statements, const Sto
       clock_(options.clock != nullptr ? *options.clock : system_clock_),
       lease_(options.lease),
       owner_(random_number()),
-      name_(name_of_process()) {}
+      name_(name_of_this_process()) {}
 
 Ownership::~Ownership() {
   // Without a connection the lease ends by itself, and a try could take seconds.
@@ -143,6 +135,26 @@ Result<bool> Ownership::is_changed_elsewhere() {
   const auto changes = database_.number("SELECT version FROM rondo.changes");
   if (!changes) return failure(changes.error());
   return std::exchange(changes_, *changes) != *changes;
+}
+
+Result<std::vector<SchedulerClaim>> Ownership::schedulers() {
+  const auto rows = database_.query(statements_.owners, Values{}.add(owner_));
+  if (!rows) return failure(rows.error());
+  std::vector<SchedulerClaim> all;
+  bool is_listed = false;
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    const Rows::Row row = (*rows)[i];
+    const bool is_here = row.integer(5) != 0;
+    is_listed |= is_here;
+    all.push_back({.name = row.text(0),
+                   .shards = static_cast<std::size_t>(row.integer(1)),
+                   .since = WallTime::from_nanoseconds(row.integer(2) * 1000),
+                   .until = WallTime::from_nanoseconds(row.integer(3) * 1000),
+                   .is_expired = row.integer(4) != 0,
+                   .is_here = is_here});
+  }
+  if (!is_listed) all.push_back({.name = name_, .is_here = true});
+  return all;
 }
 
 void Ownership::note_renewal(Instant sent) {

@@ -13,15 +13,14 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "jobs/server/database.h"
 #include "jobs/server/statements.h"
 #include "rondo/base/status.h"
+#include "rondo/jobs/scheduler_claim.h"
 
 namespace rondo::jobs::server {
-
-/// The rows of the table shards. Each is owned by one scheduler at a time.
-inline constexpr int kShards = 64;
 
 class Ownership {
  public:
@@ -39,6 +38,8 @@ class Ownership {
   Status check();
   /// JobStore::is_changed_elsewhere(). Renews.
   Result<bool> is_changed_elsewhere();
+  /// JobStore::schedulers().
+  Result<std::vector<SchedulerClaim>> schedulers();
   /// JobStore::may_begin() and is_taken_over(). Any thread.
   bool may_begin(Instant now) const noexcept { return now.nanoseconds() < trusted_until_; }
   bool is_taken_over() const noexcept { return is_lost_; }

@@ -28,6 +28,9 @@ struct Statements {
 
   /// Returns the name of another owner than $1 whose lease has not ended, and that end in microseconds since 1970, the latest first.
   const char* other_owner;
+  /// Returns of each owner its name, the number of its shards, since when and until when in microseconds since 1970, whether its lease has
+  /// ended, and whether it is $1.
+  const char* owners;
   /// All shards, which are locked, become those of $1, with the name $2, for $3 milliseconds. Returns the number of shards, the epoch, the
   /// time in microseconds, and the version of the table changes.
   const char* take;

@@ -20,6 +20,7 @@ class PassingJobStore : public JobStore {
   explicit PassingJobStore(JobStore& store) : store_(store) {}
   Status claim() override { return store_.claim(); }
   Result<bool> is_changed_elsewhere() override { return store_.is_changed_elsewhere(); }
+  Result<std::vector<SchedulerClaim>> schedulers() override { return store_.schedulers(); }
   Status atomically(const std::function<Status()>& work) override { return store_.atomically(work); }
   Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override { return store_.put(job, next); }
   Status remove(std::string_view name) override { return store_.remove(name); }

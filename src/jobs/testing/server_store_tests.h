@@ -135,6 +135,31 @@ TEST_P(ServerStoreFence, AStoreThatLostItsLeaseDoesNotGiveUpTheLeaseOfTheNextOwn
   EXPECT_EQ(made()->claim().code(), StatusCode::AlreadyExists);
 }
 
+TEST_P(ServerStoreFence, SchedulersAreListedWithTheirLease) {
+  server::StoreOptions short_lease = options;
+  short_lease.lease = 30ms;
+  const auto first = server().make_store(url, short_lease).value();
+  const auto second = made();
+  const auto free = first->schedulers().value();
+  ASSERT_EQ(free.size(), 1U);
+  EXPECT_TRUE(free[0].shards == 0 && free[0].is_here && !free[0].since && !free[0].until);
+  ASSERT_TRUE(first->claim().ok());
+  wait_until_the_lease_ends();
+  const auto expired = second->schedulers().value();
+  ASSERT_EQ(expired.size(), 2U);
+  EXPECT_TRUE(expired[0].shards == 64 && expired[0].is_expired && !expired[0].is_here && expired[1].shards == 0 && expired[1].is_here);
+  EXPECT_GE(*expired[0].until - *expired[0].since, 30ms);
+  ASSERT_TRUE(second->claim().ok());
+  const auto taken = second->schedulers().value();
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].name, "process " + std::to_string(::getpid()) + expired[0].name.substr(expired[0].name.find(" on ")));
+  EXPECT_TRUE(taken[0].shards == 64 && !taken[0].is_expired && taken[0].is_here && taken[0].since > expired[0].until);
+  clock.elapsed += options.lease / 2;
+  ASSERT_TRUE(second->is_changed_elsewhere().has_value());
+  const auto renewed = second->schedulers().value();
+  EXPECT_TRUE(renewed[0].until > taken[0].until && renewed[0].since == taken[0].since);
+}
+
 TEST_P(ServerStoreFence, AnExpiredLeaseThatNobodyTookIsRenewed) {
   options.lease = 30ms;
   const auto store = made();

@@ -1,0 +1,21 @@
+#include "jobs/job_store.h"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "rondo/base/text.h"
+
+namespace rondo::jobs {
+
+std::string name_of_this_process() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {"an unknown host"};
+  return "process " + std::to_string(::getpid()) + " on " + visible_text(host.data());
+}
+
+Result<std::vector<SchedulerClaim>> JobStore::schedulers() {
+  return std::vector{SchedulerClaim{.name = name_of_this_process(), .shards = kShards, .is_here = true}};
+}
+
+}  // namespace rondo::jobs
