@@ -63,6 +63,10 @@ Executor::Executor(Scheduler& scheduler, ExecutorOptions options)
       work_timer_("executor:work", Priority{8}, [this] { end_due_runs(); }),
       report_timer_("executor:report", Priority{8}, [this] { report(); }),
       beat_timer_("executor:beat", Priority{8}, [this] { register_here(); }) {
+  for (std::size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+    end = options_.scheduler.find(',', at);
+    schedulers_.push_back(options_.scheduler.substr(at, end - at));
+  }
   for (TimerSource* const timer : {&work_timer_, &report_timer_, &beat_timer_}) scheduler_.add(*timer);
 }
 
@@ -171,12 +175,15 @@ void Executor::send_log(const json::object& request, http::Answer answer) const 
 }
 
 Status Executor::post(std::string_view path, std::string body, http::CallDone done) {
-  http::ClientRequest request{.url = options_.scheduler + std::string{path},
+  http::ClientRequest request{.url = schedulers_[at_] + std::string{path},
                               .headers = {{"Content-Type", "application/json;charset=UTF-8"}},
                               .body = std::move(body),
                               .timeout = kCallTime};
   if (!options_.token.empty()) request.headers.push_back({"XXL-JOB-ACCESS-TOKEN", options_.token});
-  return client_->post(std::move(request), std::move(done));
+  return client_->post(std::move(request), [this, at = at_, done = std::move(done)](const Result<http::ClientAnswer>& answer) {
+    if (at == at_ && !is_success(answer)) at_ = (at + 1) % schedulers_.size();
+    done(answer);
+  });
 }
 
 void Executor::register_here() {
@@ -247,7 +254,7 @@ int executor_main(int argc, const char* const* argv) {
   std::int64_t beat_ms = options.beat / 1ms;
   CLI::App app{"Takes runs of the handler 'work' from a scheduler, as an executor of xxl-job, and reports their success",
                "rondo-demo executor"};
-  app.add_option("--scheduler", options.scheduler, "URL of the scheduler")->required();
+  app.add_option("--scheduler", options.scheduler, "URL of the scheduler; several are separated by commas")->required();
   app.add_option("--group", options.group, "Name of the group")->required();
   app.add_option("--token", options.token, "Access token of the group");
   app.add_option("--log", options.log_path, "Append the log id of each order to this file");

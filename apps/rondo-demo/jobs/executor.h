@@ -7,6 +7,7 @@
 // Threads: the scheduler's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -14,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <vector>
 
 #include "base/json.h"
 #include "base/unique_fd.h"
@@ -25,7 +27,9 @@
 namespace rondo::demo {
 
 struct ExecutorOptions {
-  std::string scheduler;  // Its URL, such as "http://127.0.0.1:8700".
+  /// Its URL, such as "http://127.0.0.1:8700". Several are separated by commas, as in xxl-job: calls go to the one that accepted the last
+  /// call, and after a failure to the next one.
+  std::string scheduler;
   std::string group;
   std::string token = {};     // Empty: none.
   std::string log_path = {};  // Empty: orders are not logged.
@@ -81,6 +85,8 @@ class Executor {
 
   Scheduler& scheduler_;
   const ExecutorOptions options_;
+  std::vector<std::string> schedulers_;
+  std::size_t at_ = 0;  // The scheduler that gets the next call.
   std::string address_;
   UniqueFd log_;
   std::unordered_set<std::int64_t> seen_;

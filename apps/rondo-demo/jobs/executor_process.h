@@ -14,7 +14,7 @@
 namespace rondo::demo {
 
 struct ExecutorProcessOptions {
-  std::string scheduler;  // Its URL.
+  std::string scheduler;  // ExecutorOptions::scheduler.
   std::string group;
   std::string token;
   std::string log_path;  // Where it writes the log ids of its orders.

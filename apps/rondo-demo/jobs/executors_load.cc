@@ -28,10 +28,13 @@ ExecutorOrders fate_of(const std::vector<std::int64_t>& orders, const std::map<s
 
 }  // namespace
 
-Result<std::unique_ptr<ExecutorsLoad>> ExecutorsLoad::start(std::size_t count, const DaemonProcess& daemon, AdminClient& rondod) {
+Result<std::unique_ptr<ExecutorsLoad>> ExecutorsLoad::start(std::size_t count, const DaemonProcess& daemon, AdminClient& rondod,
+                                                            const std::vector<std::unique_ptr<DaemonProcess>>& standbys) {
   std::unique_ptr<ExecutorsLoad> load{new ExecutorsLoad};
+  std::string schedulers = "http://127.0.0.1:" + std::to_string(daemon.http_port());
+  for (const auto& standby : standbys) schedulers += ",http://127.0.0.1:" + std::to_string(standby->http_port());
   for (std::size_t i = 0; i < count; ++i) {
-    auto executor = ExecutorProcess::start({.scheduler = "http://127.0.0.1:" + std::to_string(daemon.http_port()),
+    auto executor = ExecutorProcess::start({.scheduler = schedulers,
                                             .group = "demo",
                                             .token = daemon.executor_token(),
                                             .log_path = daemon.directory() + "/executor-" + std::to_string(i),
@@ -88,7 +91,15 @@ ExecutorsReport ExecutorsLoad::report(const std::map<std::int64_t, std::uint32_t
       if (++arrived[log_id] == 2) ++report.dispatched_twice;
     }
   }
-  for (const auto& [run, count] : attempts) report.attempts += count;
+  for (const auto& [log_id, count] : arrived) {
+    const auto id = jobs::executors::LogId::parse(log_id);
+    const auto run = attempts.find(id.run);
+    if (run == attempts.end() || id.attempt >= run->second) ++report.without_row;
+  }
+  for (const auto& [run, count] : attempts) {
+    report.attempts += count;
+    if (count > 0 && !arrived.contains(jobs::executors::log_id_of(run, count - 1, 0))) ++report.without_order;
+  }
   report.killed = fate_of(executors_[0]->orders(), attempts);
   report.hanging = fate_of(executors_[1]->orders(), attempts);
   return report;

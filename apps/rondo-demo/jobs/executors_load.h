@@ -25,8 +25,9 @@ class ExecutorsLoad {
   static constexpr const char* kHandler = "executor/demo/work";
 
   /// Starts 'count' executors of the group "demo" of 'daemon', and waits until it may give runs to all of them. They write their logs into
-  /// its directory.
-  static Result<std::unique_ptr<ExecutorsLoad>> start(std::size_t count, const DaemonProcess& daemon, AdminClient& rondod);
+  /// its directory. They also know 'standbys', which have the same token.
+  static Result<std::unique_ptr<ExecutorsLoad>> start(std::size_t count, const DaemonProcess& daemon, AdminClient& rondod,
+                                                      const std::vector<std::unique_ptr<DaemonProcess>>& standbys = {});
 
   Status drain_one(AdminClient& rondod);
   /// Also counts the orders that it got while it was drained.

@@ -30,6 +30,7 @@ struct JobsOptions {
   unsigned seconds = 10;
   std::size_t executors = 0;  // 0: the runs are carried out in rondod.
   bool at_postgresql = false;
+  unsigned stop = 10;  // Seconds for which an owner is stopped.
   bool exit = false;
   std::string json_path;
   std::string rondod;
@@ -40,6 +41,8 @@ constexpr Duration kPeriod = 100ms;
 constexpr std::uint64_t kRunsASecond = 1s / kPeriod;
 /// On one database server.
 constexpr std::size_t kSchedulers = 3;
+/// The lease of the owner, and the time until a standby tries the next time.
+constexpr std::chrono::seconds kHandover{8};
 /// Between the burst and the steady rate.
 constexpr Duration kPause = 3s;
 constexpr std::size_t kAddedTogether = 100;
@@ -52,7 +55,8 @@ class JobsDemo {
 
   Status run() {
     for (const auto step : {&JobsDemo::start, &JobsDemo::connect, &JobsDemo::start_executors, &JobsDemo::plan, &JobsDemo::add_jobs,
-                            &JobsDemo::disturb_executors, &JobsDemo::kill_in_the_middle, &JobsDemo::wait_for_end, &JobsDemo::read}) {
+                            &JobsDemo::disturb_executors, &JobsDemo::kill_in_the_middle, &JobsDemo::stop_an_owner, &JobsDemo::wait_for_end,
+                            &JobsDemo::read}) {
       if (Status status = (this->*step)(); !status.ok()) return status;
     }
     return report_.is_right() ? Status{} : Status{StatusCode::DataLoss, "not each due run exists exactly once with success"};
@@ -74,7 +78,11 @@ class JobsDemo {
     if (!server) return server.error();
     server_ = std::move(*server);
     for (std::size_t i = 0; i < kSchedulers; ++i) {
-      auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true, .job_store = server_->url()});
+      auto daemon = DaemonProcess::start({.program = options_.rondod,
+                                          .only_jobs = true,
+                                          .job_store = server_->url(),
+                                          .executors = options_.executors > 0,
+                                          .executor_token = i > 0 ? standbys_.front()->executor_token() : std::string{}});
       if (!daemon) return daemon.error();
       standbys_.push_back(std::move(*daemon));
     }
@@ -101,7 +109,7 @@ class JobsDemo {
 
   Status start_executors() {
     if (options_.executors == 0) return {};
-    auto load = ExecutorsLoad::start(options_.executors, *daemon_, *client_);
+    auto load = ExecutorsLoad::start(options_.executors, *daemon_, *client_, standbys_);
     if (!load) return load.error();
     executors_ = std::move(*load);
     return {};
@@ -120,12 +128,16 @@ class JobsDemo {
     const std::int64_t second = (clock_.wall_now() + adding + 7s).nanoseconds() / 1'000'000'000 + 1;
     burst_at_ = WallTime::from_nanoseconds(second * 1'000'000'000);
     steady_at_ = burst_at_ + kPause;
+    steady_ = std::chrono::seconds{options_.seconds};
+    if (server_) steady_ += 2 * kHandover + std::chrono::seconds{options_.stop};  // Both hand-overs have the load.
     for (std::size_t i = 0; i < options_.burst; ++i) {
       jobs_.push_back({.name = "burst/" + std::to_string(i), .first = burst_at_ + 1ms * static_cast<std::int64_t>(i % 1000)});
     }
     for (std::size_t i = 0; i < steady; ++i) {
-      jobs_.push_back(
-          {.name = "steady/" + std::to_string(i), .first = steady_at_, .period = kPeriod, .count = options_.seconds * kRunsASecond});
+      jobs_.push_back({.name = "steady/" + std::to_string(i),
+                       .first = steady_at_,
+                       .period = kPeriod,
+                       .count = static_cast<std::uint64_t>(steady_ / kPeriod)});
     }
     return {};
   }
@@ -186,31 +198,74 @@ class JobsDemo {
     std::printf("waiting for the second in which %zu of them are due, and for %llu runs a second after it\n", options_.burst,
                 static_cast<unsigned long long>(options_.rate));
     wait_until(steady_at_ + Duration{std::chrono::seconds{options_.seconds}} / 2);
-    if (executors_) {
-      if (Status counted = executors_->count_callbacks(*client_); !counted.ok()) return counted;
-    }
-    client_.reset();
+    if (Status left = leave_owner(); !left.ok()) return left;
     const Instant killed = clock_.now();
     daemon_->kill();
-    if (server_) return take_over(killed);
+    if (server_) {
+      if (Status taken = take_over("kill -9", killed); !taken.ok()) return taken;
+      return standbys_.back()->launch();
+    }
     if (Status again = daemon_->launch(); !again.ok()) return again;
     std::printf("kill -9; rondod answers again after %.0f ms\n", std::chrono::duration<double, std::milli>(clock_.now() - killed).count());
     return connect();
   }
 
-  Status take_over(Instant killed) {
-    daemon_.reset();
+  /// Reads the figures of an owner that will lose them.
+  Status leave_owner() {
+    if (executors_) {
+      if (Status counted = executors_->count_callbacks(*client_); !counted.ok()) return counted;
+    }
+    client_.reset();
+    return {};
+  }
+
+  /// The owner was killed or stopped at 'since'. It becomes the last standby when another rondod runs the jobs.
+  Status take_over(const char* how, Instant since) {
+    auto former = std::move(daemon_);
     if (Status found = wait_for_owner(); !found.ok()) return found;
-    handover_ = clock_.now() - killed;
-    std::printf("kill -9; another rondod runs the jobs after %.1f s\n", std::chrono::duration<double>(handover_).count());
+    handovers_.push_back(clock_.now() - since);
+    std::printf("%s; another rondod runs the jobs after %.1f s\n", how, std::chrono::duration<double>(handovers_.back()).count());
+    standbys_.push_back(std::move(former));
     return connect();
+  }
+
+  /// The second owner is stopped when it has run jobs for about a second, and goes on as a standby.
+  Status stop_an_owner() {
+    if (!server_) return {};
+    const auto has_worked = [this](const json::object& stats) { return stats.at("succeeded").to_number<std::uint64_t>() >= options_.rate; };
+    if (Status worked = wait_for_stats(*daemon_, "runs of the second owner", has_worked); !worked.ok()) return worked;
+    if (Status left = leave_owner(); !left.ok()) return left;
+    const Instant stopped = clock_.now();
+    daemon_->hang();
+    if (Status taken = take_over("SIGSTOP", stopped); !taken.ok()) return taken;
+    if (const Duration left = stopped + std::chrono::seconds{options_.stop} - clock_.now(); left > Duration{0})
+      std::this_thread::sleep_for(left);
+    standbys_.back()->go_on();
+    Status stands = wait_for_stats(*standbys_.back(), "standby after SIGCONT", [](const json::object& stats) {
+      return std::string_view{stats.at("trouble").as_string()}.find("another scheduler runs the jobs") != std::string_view::npos;
+    });
+    if (stands.ok()) std::printf("SIGCONT after %.1f s; it stands by\n", std::chrono::duration<double>(clock_.now() - stopped).count());
+    return stands;
+  }
+
+  /// Waits until the figures of the jobs satisfy 'condition'. A rondod that gives the jobs up closes its connections.
+  template <class Condition>
+  Status wait_for_stats(const DaemonProcess& daemon, const char* what, Condition condition) {
+    const Instant deadline = clock_.now() + 60s;
+    for (;;) {
+      const auto client = daemon.connect();
+      const auto stats = client ? (*client)->call("job-stats", {}) : failure(client.error());
+      if (stats && condition(*stats)) return {};
+      if (clock_.now() > deadline) return {StatusCode::DeadlineExceeded, "no " + std::string{what} + " after 60 s"};
+      std::this_thread::sleep_for(20ms);
+    }
   }
 
   /// All due runs have ended when the last instant is past and no run is pending.
   Status wait_for_end() {
     // An order that an executor does not answer fails after 70 s.
     const Duration patience = executors_ ? 180s : 60s;
-    const WallTime end = steady_at_ + std::chrono::seconds{options_.seconds};
+    const WallTime end = steady_at_ + steady_;
     wait_until(end + 1s);
     for (;;) {
       const auto stats = client_->call("job-stats", {});
@@ -230,14 +285,17 @@ class JobsDemo {
     }
     client_.reset();
     if (const int code = daemon_->stop(); code != 0) return {StatusCode::Internal, "rondod ended with exit code " + std::to_string(code)};
-    standbys_.clear();
+    for (const auto& standby : standbys_) {
+      if (const int code = standby->stop(); code != 0)
+        return {StatusCode::Internal, "a standby ended with exit code " + std::to_string(code)};
+    }
     auto store = open_store();
     if (!store) return store.error();
     Result<JobsReport> read = read_report(**store, jobs_, options_.burst);
     if (!read) return read.error();
     read->recovered = report_.recovered;
     if (executors_) read->executors = executors_->report(read->attempts);
-    if (server_) read->schedulers = SchedulersReport{.schedulers = kSchedulers, .handover = handover_};
+    if (server_) read->schedulers = SchedulersReport{.schedulers = kSchedulers, .handovers = handovers_};
     report_ = std::move(*read);
     return {};
   }
@@ -254,12 +312,13 @@ class JobsDemo {
   std::unique_ptr<PostgresqlProcess> server_;             // Null with the jobs in a file.
   std::vector<std::unique_ptr<DaemonProcess>> standbys_;  // With a server: the rondods that do not run the jobs.
   std::unique_ptr<DaemonProcess> daemon_;                 // That runs the jobs.
-  Duration handover_{0};
+  std::vector<Duration> handovers_;
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<ExecutorsLoad> executors_;  // Null without.
   std::vector<DueJob> jobs_;                  // Jobs of the burst come first.
   WallTime burst_at_;
   WallTime steady_at_;
+  Duration steady_{0};  // For so long.
   JobsReport report_;
 };
 
@@ -278,17 +337,16 @@ int jobs_main(int argc, const char* const* argv, const std::string& rondod) {
       ->check(CLI::Range(ExecutorsLoad::kLeast, std::size_t{100}));
   app.add_option_function<std::string>(
          "--store", [&options](const std::string& store) { options.at_postgresql = store == "postgresql"; },
-         "Where the jobs are: sqlite (a file), or postgresql (a private server, with three rondods, of which the one that runs the jobs is "
-         "killed)")
+         "Where the jobs are: sqlite (a file), or postgresql (a private server, with three rondods: the one that runs the jobs is killed, "
+         "and the next one is stopped for a while)")
       ->check(CLI::IsMember({"sqlite", "postgresql"}));
+  app.add_option("--stop", options.stop, "With --store postgresql: seconds for which a rondod is stopped; longer than its lease of 6 s")
+      ->capture_default_str()
+      ->check(CLI::Range(9, 3600));
   app.add_flag("--exit", options.exit, "Accepted as for ./run: this program always ends when the report is done");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
   if (const auto code = manual::parse_words(app, argc, argv)) return *code;
-  if (options.executors > 0 && options.at_postgresql) {
-    std::fprintf(stderr, "rondo-demo: --executors needs --store sqlite: an executor of the demonstration registers at one rondod\n");
-    return 2;
-  }
 #ifndef RONDO_WITH_POSTGRESQL
   if (options.at_postgresql) {
     std::fprintf(stderr, "rondo-demo: built without PostgreSQL (missing: libpq-dev)\n");

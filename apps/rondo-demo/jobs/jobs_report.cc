@@ -43,14 +43,15 @@ std::string text_of(const ExecutorsReport& report) {
   char text[640];
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::snprintf(text, sizeof text,
-                "dispatched      %llu orders at %zu executors for %llu attempts, %llu twice\ncallbacks       %llu results\n"
+                "dispatched      %llu orders at %zu executors for %llu attempts, %llu twice\n"
+                "                %llu orders without a run, %llu runs without an order\ncallbacks       %llu results\n"
                 "killed executor %llu orders: %llu runs ended there, %llu were retried\n"
                 "hung executor   %llu orders: %llu runs ended there, %llu were retried\n"
                 "drained one     %llu orders while it was drained\n",
                 number(report.dispatched), report.executors, number(report.attempts), number(report.dispatched_twice),
-                number(report.callbacks), number(report.killed.all), number(report.killed.ended_there), number(report.killed.retried),
-                number(report.hanging.all), number(report.hanging.ended_there), number(report.hanging.retried),
-                number(report.while_drained));
+                number(report.without_row), number(report.without_order), number(report.callbacks), number(report.killed.all),
+                number(report.killed.ended_there), number(report.killed.retried), number(report.hanging.all),
+                number(report.hanging.ended_there), number(report.hanging.retried), number(report.while_drained));
   return text;
 }
 
@@ -64,6 +65,8 @@ void add_json(const ExecutorsReport& report, boost::json::object& object) {
   object["dispatched"] = report.dispatched;
   object["callbacks"] = report.callbacks;
   object["dispatched_twice"] = report.dispatched_twice;
+  object["orders_without_run"] = report.without_row;
+  object["runs_without_order"] = report.without_order;
   object["dispatched_while_drained"] = report.while_drained;
   object["killed_executor"] = json_of(report.killed);
   object["hanging_executor"] = json_of(report.hanging);
@@ -92,17 +95,17 @@ std::string to_text(const JobsReport& report) {
   const auto ms = [&report](double share) { return static_cast<double>(report.lateness_ns.quantile(share)) / 1e6; };
   std::snprintf(text, sizeof text,
                 "due runs        %llu\nrun rows        %llu (%llu missing, %llu duplicates, %llu without success)\n"
-                "after kill -9   %llu runs repeated\nburst           %.0f triggers a second\n"
+                "found at start  %llu runs without an end\nburst           %.0f triggers a second\n"
                 "lateness        p50 %.2f ms, p99 %.2f ms, max %.2f ms (with the restart)\n",
                 static_cast<unsigned long long>(report.due), static_cast<unsigned long long>(report.run_rows),
                 static_cast<unsigned long long>(report.missing), static_cast<unsigned long long>(report.duplicates),
                 static_cast<unsigned long long>(report.unfinished), static_cast<unsigned long long>(report.recovered),
                 report.triggers_per_second, ms(0.5), ms(0.99), static_cast<double>(report.lateness_ns.max()) / 1e6);
   std::string all = text + (report.executors ? text_of(*report.executors) : std::string{});
-  if (report.schedulers)
-    all += "schedulers      " + std::to_string(report.schedulers->schedulers) + ", hand-over after " +
-           std::to_string(report.schedulers->handover / 1ms) + " ms\n";
-  return all;
+  if (!report.schedulers) return all;
+  all += "schedulers      " + std::to_string(report.schedulers->schedulers) + ", hand-over after";
+  for (const Duration handover : report.schedulers->handovers) all += " " + std::to_string(handover / 1ms) + " ms";
+  return all + "\n";
 }
 
 std::string to_json(const JobsReport& report) {
@@ -120,7 +123,8 @@ std::string to_json(const JobsReport& report) {
   if (report.executors) add_json(*report.executors, object);
   if (report.schedulers) {
     object["schedulers"] = report.schedulers->schedulers;
-    object["handover_ms"] = report.schedulers->handover / 1ms;
+    json::array& handovers = object["handover_ms"].emplace_array();
+    for (const Duration handover : report.schedulers->handovers) handovers.push_back(handover / 1ms);
   }
   return json::serialize(object) + "\n";
 }

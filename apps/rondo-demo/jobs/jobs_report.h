@@ -32,20 +32,25 @@ struct ExecutorOrders {
 /// The main job with executors.
 struct ExecutorsReport {
   std::size_t executors = 0;
-  std::uint64_t attempts = 0;          // Attempts of all runs.
-  std::uint64_t dispatched = 0;        // Orders that arrived at executors. An attempt that failed unsent has none.
-  std::uint64_t callbacks = 0;         // Results that rondod took, without those of the last moment before its kill.
+  std::uint64_t attempts = 0;    // Attempts of all runs.
+  std::uint64_t dispatched = 0;  // Orders that arrived at executors. An attempt that failed unsent has none.
+  /// Results that the rondods took, without those of the last moment before a kill or a stop. An executor repeats a result whose end was
+  /// not stored, so the next rondod counts it again.
+  std::uint64_t callbacks = 0;
   std::uint64_t dispatched_twice = 0;  // Attempts of runs that arrived more than once, at one executor or at several.
+  std::uint64_t without_row = 0;       // Attempts that arrived, and that no run in the database has.
+  std::uint64_t without_order = 0;     // Runs whose last attempt arrived at no executor.
   std::uint64_t while_drained = 0;     // Orders at an executor that was drained.
   ExecutorOrders killed = {};          // At the executor that was killed.
   ExecutorOrders hanging = {};         // At the executor that was stopped with SIGSTOP.
-  bool is_right() const noexcept { return dispatched_twice == 0 && while_drained == 0; }
+  bool is_right() const noexcept { return dispatched_twice == 0 && without_row == 0 && without_order == 0 && while_drained == 0; }
 };
 
 /// The main job with several rondods on one database.
 struct SchedulersReport {
   std::size_t schedulers = 0;
-  Duration handover{0};  // From the kill of the owner until another rondod runs the jobs.
+  /// From the kill of the first owner, and from the stop of the second one, until another rondod runs the jobs.
+  std::vector<Duration> handovers = {};
 };
 
 struct JobsReport {
@@ -54,7 +59,7 @@ struct JobsReport {
   std::uint64_t missing = 0;       // Due instants without a run.
   std::uint64_t duplicates = 0;    // Further runs of an instant, and runs of instants that were not due.
   std::uint64_t unfinished = 0;    // Runs that did not succeed.
-  std::uint64_t recovered = 0;     // Runs without an end that rondod found after it was killed.
+  std::uint64_t recovered = 0;     // Runs without an end that the last rondod found when it began.
   double triggers_per_second = 0;  // Jobs that were due in one second, until the last first attempt began.
   Histogram lateness_ns;           // From the due instant to the beginning of the run, also of runs that waited for the restart.
   std::map<std::int64_t, std::uint32_t> attempts = {};  // By run: how many have ended.

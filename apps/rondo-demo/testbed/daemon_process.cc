@@ -90,7 +90,10 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
     if (!port) return failure(port.error());
     daemon->http_port_ = *port;
     std::random_device random;
-    for (int i = 0; i < 4; ++i) daemon->executor_token_ += std::to_string(random());
+    daemon->executor_token_ = options.executor_token;
+    if (options.executor_token.empty()) {
+      for (int i = 0; i < 4; ++i) daemon->executor_token_ += std::to_string(random());
+    }
     if (Status written = write_file(token_file(daemon->socket_), daemon->executor_token_ + "\n"); !written.ok())
       return failure(std::move(written));
   }
@@ -136,6 +139,14 @@ void DaemonProcess::kill() {
   pid_ = -1;
 }
 
+void DaemonProcess::hang() const {
+  if (pid_ > 0) ::kill(pid_, SIGSTOP);
+}
+
+void DaemonProcess::go_on() const {
+  if (pid_ > 0) ::kill(pid_, SIGCONT);
+}
+
 DaemonProcess::~DaemonProcess() {
   stop();
   std::error_code ignored;
@@ -153,6 +164,7 @@ bool DaemonProcess::running() {
 
 int DaemonProcess::stop() {
   if (pid_ <= 0) return exit_code_;
+  go_on();
   ::kill(pid_, SIGTERM);
   int result = 0;
   while (::waitpid(pid_, &result, 0) < 0 && errno == EINTR) {

@@ -27,12 +27,13 @@ struct DaemonOptions {
   std::vector<std::string> ports = {};  // The ports of the simulated box.
   CpuShares cpus = {};
   std::size_t reserve_mib = 0;
-  std::string store_url = {};  // Empty: its tables are in rondod itself.
-  std::string journal = {};    // The absolute path of the journal; empty: none.
-  bool jobs = false;           // It also runs jobs, which are in the file jobs.db of its directory, or in job_store.
-  bool only_jobs = false;      // The same, without a data plane. It logs warnings only.
-  std::string job_store = {};  // The URL of a database server.
-  bool executors = false;      // With jobs or only_jobs: it has the group "demo" of executors, which report at a port of 127.0.0.1.
+  std::string store_url = {};       // Empty: its tables are in rondod itself.
+  std::string journal = {};         // The absolute path of the journal; empty: none.
+  bool jobs = false;                // It also runs jobs, which are in the file jobs.db of its directory, or in job_store.
+  bool only_jobs = false;           // The same, without a data plane. It logs warnings only.
+  std::string job_store = {};       // The URL of a database server.
+  bool executors = false;           // With jobs or only_jobs: it has the group "demo" of executors, which report at a port of 127.0.0.1.
+  std::string executor_token = {};  // Their access token; empty: one that is drawn.
   /// If given, rondod runs in the network namespace of this file, takes zebra's routes over FPM into table 100 of the kernel, and keeps its
   /// tables in a file of its directory. It logs warnings only.
   std::string frr_namespace = {};
@@ -50,7 +51,10 @@ class DaemonProcess {
 
   const std::string& socket() const noexcept { return socket_; }
   Result<std::unique_ptr<AdminClient>> connect() const { return AdminClient::connect(socket_); }
-  /// Sends SIGTERM and waits. Returns its exit code, or 128 + signal.
+  /// SIGSTOP and SIGCONT.
+  void hang() const;
+  void go_on() const;
+  /// Continues it, sends SIGTERM and waits. Returns its exit code, or 128 + signal.
   int stop();
   /// Kills it with SIGKILL, and waits.
   void kill();
