@@ -35,7 +35,7 @@ void RemoteRuns::note_worker(std::int64_t run, std::string worker, Jobs::Done<bo
         if (Status noted = store.note_worker(run, worker); !noted.ok()) return failure(std::move(noted));
         return true;
       },
-      impl_.core.done_for_store(std::move(done)));
+      impl_.core.done_for_store(std::move(done)), Commit::Together);
 }
 void RemoteRuns::remember(std::string key, std::string text, Jobs::Done<bool> done) {
   impl_.core.expect_here("remember");

@@ -1,4 +1,5 @@
 // StoreThread: the thread that uses the JobStore and the Planner. Works run one after the other, in the order in which they were submitted;
+// those that were submitted with Commit::Together and wait beside each other are one transaction, because a commit may wait for a disk.
 // 'done' is called in a turn of the scheduler. A journal records each work by its name, and its result; a replay gives the recorded result
 // and does not use the store.
 //
@@ -6,12 +7,15 @@
 // difference at the same place, makes the same decisions. Scheduler thread only.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -33,6 +37,11 @@ namespace rondo::jobs {
 inline Duration difference_of(const Clock& clock) noexcept {
   return clock.wall_now() - WallTime::from_nanoseconds(clock.now().nanoseconds());
 }
+
+enum class Commit : std::uint8_t {
+  Alone,
+  Together,  // For a work that fails only if the store does: its error undoes the works of the same transaction, which fail with it.
+};
 
 class StoreThread {
  public:
@@ -60,7 +69,8 @@ class StoreThread {
 
   /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'. 'name' tells works apart; read_result() takes a T.
   template <class T>
-  void submit(std::string name, std::function<Result<T>(JobStore&, Planner&)> work, std::function<void(Result<T>)> done) {
+  void submit(std::string name, std::function<Result<T>(JobStore&, Planner&)> work, std::function<void(Result<T>)> done,
+              Commit commit = Commit::Alone) {
     auto result = std::make_shared<T>();
     std::vector<Work> works;
     works.push_back({.name = std::move(name),
@@ -72,6 +82,7 @@ class StoreThread {
                      },
                      .write = [result](std::string& to) { write_result(*result, to); },
                      .read = [result](std::string_view from) { return read_result(from, *result); },
+                     .commit = commit,
                      .status = {}});
     executor_.submit(0, std::move(works), [this, result, number = ++submitted_, done = std::move(done)](std::span<Work> ended) {
       if (ended.front().clocks) on_clocks_(*ended.front().clocks);
@@ -91,14 +102,32 @@ class StoreThread {
     std::function<Status(JobStore&, Planner&)> run;
     std::function<void(std::string& to)> write;
     std::function<bool(std::string_view from)> read;
+    Commit commit = Commit::Alone;
     std::optional<Duration> clocks = {};  // Wall clock less monotonic clock; empty for a work that was not run.
     Status status;
   };
   void apply(std::span<Work> works) {
+    const auto is_alone = [](const Work& work) { return work.commit == Commit::Alone; };
+    while (!works.empty()) {
+      const auto together = static_cast<std::size_t>(std::ranges::find_if(works, is_alone) - works.begin());
+      const std::size_t count = std::max<std::size_t>(together, 1);
+      apply_transaction(works.first(count));
+      works = works.subspan(count);
+    }
+  }
+  /// An exception fails no other work of a batch than those of its transaction.
+  void apply_transaction(std::span<Work> works) {
+    const auto run = [&]() -> Status {
+      for (Work& work : works) {
+        work.clocks = difference_of(clock_);
+        if (Status status = work.run(*store_, planner_); !status.ok()) return status;
+      }
+      return {};
+    };
+    const Status status = contained("the store of jobs", [&] { return works.size() == 1 ? run() : store_->atomically(run); });
     for (Work& work : works) {
-      work.clocks = difference_of(clock_);
-      // By itself, so that an exception fails no other work of this batch.
-      work.status = contained("the store of jobs", [&] { return work.run(*store_, planner_); });
+      if (!work.clocks) work.clocks = difference_of(clock_);
+      work.status = status;
     }
   }
 
