@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -111,6 +112,11 @@ class JobStore {
 
   /// At most one more than limits::kJobsOfFamily jobs that name 'parent' as a parent, in the order of their names. O(result).
   virtual Result<std::vector<StoredJob>> children(std::string_view parent) = 0;
+  /// Those of 'names' that have children, and maybe others: for a store in which a call of children() for each of them would take long. One
+  /// query.
+  virtual Result<std::set<std::string, std::less<>>> parents_among(const std::vector<std::string>& names) {
+    return std::set<std::string, std::less<>>(names.begin(), names.end());
+  }
 
   /// See above. A run whose (job, scheduled) has a row already is left out, and so are the runs below it: their ids become 0.
   virtual Status plan(std::span<Plan> plans) = 0;

@@ -147,6 +147,15 @@ const StoredJob* full_job(const StoredJob& job, const std::vector<Descendant>& b
   return found == below.end() ? nullptr : &found->job;
 }
 
+/// One query for all of them. Most jobs have no children.
+Result<std::set<std::string, std::less<>>> parents_of(JobStore& store, const std::vector<StoredJob>& jobs) {
+  std::vector<std::string> names;
+  names.reserve(jobs.size());
+  for (const StoredJob& job : jobs) names.push_back(job.job.name);
+  if (names.empty()) return std::set<std::string, std::less<>>{};
+  return store.parents_among(names);
+}
+
 }  // namespace
 
 void Planner::add_trouble(const std::string& job, std::string_view why) {
@@ -165,6 +174,8 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& r
   const auto before = walk_;
   auto due = store.due(now + options_.window, walk_.place, limits::kJobsOfCycle);
   if (!due) return failure(std::move(due.error()));
+  const auto parents = parents_of(store, *due);
+  if (!parents) return failure(parents.error());
   const std::size_t rows_max = std::min(limits::kRunsOfCycle, room.runs);
   std::size_t rows = 0;
   bool is_over = due->size() < limits::kJobsOfCycle || !due->back().next;  // Behind a job without a usable time is no place to go on.
@@ -173,7 +184,7 @@ Result<Planner::Cycle> Planner::run(JobStore& store, WallTime now, const Room& r
       is_over = false;
       break;
     }
-    auto descendants = plannable(store, job, room);
+    auto descendants = plannable(store, job, parents->contains(job.job.name), room);
     if (!descendants) {
       walk_ = before;
       return failure(std::move(descendants.error()));
@@ -225,14 +236,16 @@ Status Planner::check_families(JobStore& store) {
   return {};
 }
 
-Result<std::optional<std::vector<Descendant>>> Planner::plannable(JobStore& store, const StoredJob& job, const Room& room) {
+Result<std::optional<std::vector<Descendant>>> Planner::plannable(JobStore& store, const StoredJob& job, bool may_have_children,
+                                                                  const Room& room) {
   using Found = std::optional<std::vector<Descendant>>;
   if (Status wrong = can_be_planned(job); !wrong.ok()) {
     add_trouble(job.job.name, wrong.message());
     return Found{};
   }
   std::vector<LeftOut> left_out;
-  auto descendants = descendants_of(store, job.job.name, left_out);
+  auto descendants =
+      may_have_children ? descendants_of(store, job.job.name, left_out) : Result<std::vector<Descendant>>{std::vector<Descendant>{}};
   if (!descendants) return failure(std::move(descendants.error()));
   const bool is_counted = damaged_families_.size() < limits::kUnusableRuns || damaged_families_.contains(job.job.name);
   if (!left_out.empty() && is_counted) damaged_families_.insert_or_assign(job.job.name, left_out.size());

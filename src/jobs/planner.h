@@ -109,7 +109,7 @@ class Planner {
   /// Adds a job that cannot be planned to those of this visit.
   void add_trouble(const std::string& job, std::string_view why);
   /// The jobs below a due job. Empty, with walk_ saying why, if it cannot be planned.
-  Result<std::optional<std::vector<Descendant>>> plannable(JobStore& store, const StoredJob& job, const Room& room);
+  Result<std::optional<std::vector<Descendant>>> plannable(JobStore& store, const StoredJob& job, bool may_have_children, const Room& room);
   /// The plan of a due job and of the jobs below it, which are added to 'cycle': at most 'room' runs, and one of each job.
   Plan plan_family(const StoredJob& job, std::vector<Descendant> descendants, WallTime now, std::size_t room, Cycle& cycle);
   /// True if the next time of a job, which is after 'now', follows from its schedule.

@@ -143,6 +143,16 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
         Values{}.add(parent).add(limit_of(limits::kJobsOfFamily + 1)));
   }
 
+  Result<std::set<std::string, std::less<>>> parents_among(const std::vector<std::string>& names) override {
+    const auto rows =
+        database_->query("SELECT DISTINCT parents.parent FROM unnest($1) AS list (parent) JOIN rondo.parents ON parents.parent = list.parent",
+                         Values{}.add(Texts(names.begin(), names.end())));
+    if (!rows) return failure(rows.error());
+    std::set<std::string, std::less<>> parents;
+    for (std::size_t i = 0; i < rows->size(); ++i) parents.insert((*rows)[i].text(0));
+    return parents;
+  }
+
   Status plan(std::span<Plan> plans) override {
     std::map<std::int64_t, std::optional<WallTime>> moved;  // The last plan of a job counts.
     std::vector<std::span<JobRun>> lists;

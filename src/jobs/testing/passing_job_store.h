@@ -31,6 +31,9 @@ class PassingJobStore : public JobStore {
   Result<std::vector<StoredJob>> list(std::string_view after, std::size_t max) override { return store_.list(after, max); }
   Result<std::vector<StoredJob>> due(WallTime until, DuePlace after, std::size_t max) override { return store_.due(until, after, max); }
   Result<std::vector<StoredJob>> children(std::string_view parent) override { return store_.children(parent); }
+  Result<std::set<std::string, std::less<>>> parents_among(const std::vector<std::string>& names) override {
+    return store_.parents_among(names);
+  }
   Status plan(std::span<Plan> plans) override { return store_.plan(plans); }
   Status add_runs(std::span<JobRun> runs) override { return store_.add_runs(runs); }
   Status finish(std::span<const RunEnd> ends) override { return store_.finish(ends); }

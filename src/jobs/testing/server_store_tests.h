@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "jobs/job_store.h"
+#include "jobs/planner.h"
 #include "jobs/server/database.h"
 #include "jobs/testing/database_server.h"
 
@@ -450,6 +451,25 @@ TEST_P(ServerStoreFaults, AThousandRunsTakeAFewStatements) {
   ASSERT_TRUE(store->finish(ends).ok());
   EXPECT_LE(server().statements() - before, 12U);
   EXPECT_TRUE(store->unfinished(0, 10)->empty());
+}
+
+/// A query for the children of each job would take longer than all the rest.
+TEST_P(ServerStoreFaults, ACycleOfManyJobsTakesAFewStatements) {
+  server().count_statements(name);
+  const auto store = made();
+  for (int i = 0; i < 50; ++i) started(*store, "job-" + std::to_string(i));
+  ASSERT_TRUE(store->put({.name = "child", .handler = "h", .parents = {"job-7"}}, {}).has_value());
+  ASSERT_TRUE(store->set_running("child", true, {}, {}).ok());
+  ASSERT_TRUE(store->claim().ok());
+  EXPECT_THAT(store->parents_among({"child", "job-6", "job-7"}).value(), testing::ElementsAre("job-7"));
+  EXPECT_TRUE(store->parents_among({}).value().empty());
+  Planner planner{PlannerOptions{}};
+  const std::size_t before = server().statements();
+  const auto cycle = planner.run(*store, at(1));
+  EXPECT_LE(server().statements() - before, 30U);
+  ASSERT_TRUE(cycle.has_value());
+  EXPECT_EQ(cycle->plans.size(), 50U);
+  EXPECT_EQ(store->unfinished(0, 100)->size(), 51U);
 }
 
 TEST_P(ServerStoreFaults, EndsOfOneListCountInItsOrder) {
