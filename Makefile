@@ -49,12 +49,13 @@ bench:  ## The benchmarks, optimised, into build/bench/bench; run the one you wa
 	cmake --build build/bench
 	@ls build/bench/bench/bench_* 2>/dev/null || true
 
-bench-peers:  ## Our loop beside sd-event, GLib, libevent and Asio, our jobs beside APScheduler: installs, builds, measures (10 minutes).
+bench-peers:  ## Our loop beside sd-event, GLib, libevent and Asio, our jobs beside other schedulers: installs, builds, measures (16 minutes).
 	tools/install.sh build test peers
 	cmake --preset bench
 	cmake --build build/bench --target bench_peer_loops bench_jobs
 	build/bench/bench/bench_peer_loops
 	bench/peers/apscheduler_jobs.py
+	bench/peers/job_databases.py
 
 sim:  ## Lives SEEDS=1 simulated lives of TURNS=3000 turns from SEED=1 on, of each program.
 	cmake --preset sim

@@ -1,4 +1,4 @@
-"""Private database servers for tests, on a Unix socket in a new folder. They refuse to run as root, so a test of root runs them as another user."""
+"""Private database servers for tests and benchmarks, on a Unix socket in a new folder. They refuse to run as root, so a test of root runs them as another user."""
 import glob
 import os
 import pwd
@@ -68,8 +68,11 @@ class PostgresqlServer(Server):
         """The newest folder with the server's programs; None if there is none."""
         return next(iter(sorted((os.path.dirname(path) for path in glob.glob("/usr/lib/postgresql/*/bin/postgres")), reverse=True)), None)
 
-    def __init__(self):
+    def __init__(self, port=None, settings=("fsync=off",)):
+        """With 'port' it listens on that port of 127.0.0.1, too. 'settings' are those of postgresql.conf."""
         super().__init__(["postgres", "nobody"])
+        self.port = port or 5432  # It also names the socket.
+        self.settings = [f"listen_addresses={'127.0.0.1' if port else ''}", f"port={self.port}", *settings]
         self.run(self.path("initdb"), "--no-sync", "--auth=trust", "--username=rondo", "--encoding=UTF8", "--locale=C", "-D", self.data, user=self.user)
         self.start()
         self.sql("CREATE DATABASE jobs", "postgres")
@@ -83,12 +86,13 @@ class PostgresqlServer(Server):
         return f"postgresql://rondo@/jobs?host={folder}"
 
     def start(self):
-        self.start_process([self.path("postgres"), "-D", self.data, "-k", self.folder, "-c", "listen_addresses=", "-c", "fsync=off"],
-                           [self.path("pg_isready"), "-q", "-h", self.folder])
+        options = [word for setting in self.settings for word in ("-c", setting)]
+        self.start_process([self.path("postgres"), "-D", self.data, "-k", self.folder, *options],
+                           [self.path("pg_isready"), "-q", "-h", self.folder, "-p", str(self.port)])
 
     def sql(self, statement, database="jobs"):
         """What a statement returns: lines of values."""
-        return self.run(self.path("psql"), "-h", self.folder, "-U", "rondo", "-d", database, "-Atc", statement)
+        return self.run(self.path("psql"), "-h", self.folder, "-p", str(self.port), "-U", "rondo", "-d", database, "-Atc", statement)
 
     def empty(self):
         self.sql("DROP SCHEMA IF EXISTS rondo CASCADE")
