@@ -155,6 +155,8 @@ def executor_outlives_its_scheduler(pair):
         number = pair.owner.trigger("works")
         order = executor.next_order()
         pair.owner.wait_until_running("works", number)
+        status, answer = pair.other.post("/api/callback", [{"logId": order["logId"], "logDateTim": 1, "handleCode": 200, "handleMsg": "early"}])
+        assert status == 200 and answer["code"] == 500 and "another scheduler" in answer["msg"], answer
         pair.owner.kill()
         pair.wait_for_takeover()
         executor.scheduler = pair.owner

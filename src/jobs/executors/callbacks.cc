@@ -31,6 +31,8 @@ void Executors::Impl::called_back(const CalledBack& results, const DoorAnswer& a
   }
   if (is_dropped || (!waits.empty() && held.size() >= limits::kExecutorHeld)) return answer(kCodeFailure, kRepeat);
   if (waits.empty()) return answer(kCodeDone, {});
+  // The results are kept for a takeover. An executor that knows several schedulers calls the next one immediately.
+  if (remote.is_standby()) return answer(kCodeFailure, kAtStandby);
   const std::int64_t number = ++last_callback;
   for (const std::int64_t run : waits) held_for.emplace(run, number);
   held.emplace(number, HeldCallback{.answer = answer, .runs = std::move(waits), .until = runtime.scheduler().now() + settings.stored_wait});

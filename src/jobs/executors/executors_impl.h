@@ -23,6 +23,9 @@
 
 namespace rondo::jobs::executors {
 
+/// The answer of a standby to executors.
+inline constexpr std::string_view kAtStandby = "another scheduler runs the jobs at present";
+
 /// An address of a group.
 struct Node {
   Dialect dialect = Dialect::Classic;

@@ -59,7 +59,7 @@ void Executors::Impl::registered(Registered registered, const DoorAnswer& answer
   const auto found = groups.find(registered.what.group);
   if (found == groups.end()) return answer(kCodeFailure, "there is no such group");
   // An executor registers at the first scheduler that accepts it.
-  if (remote.is_standby()) return answer(kCodeFailure, "another scheduler runs the jobs at present");
+  if (remote.is_standby()) return answer(kCodeFailure, kAtStandby);
   Group& group = found->second;
   const std::string& address = registered.what.address;
   if (registered.leaves) {
