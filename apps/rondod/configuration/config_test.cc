@@ -33,6 +33,15 @@ std::string message_of(std::string_view text) {
   return config ? std::string{} : std::string{config.error().message()};
 }
 
+TEST(Config, AStoreOfJobsIsAFileOrTheUrlOfAServer) {
+  for (const auto& [store, is_at_server] :
+       {std::pair{"/var/lib/jobs.db", false}, {"postgresql://me@h/jobs", true}, {"mariadb://me@h/jobs", true}}) {
+    const auto config = parse_config("[jobs]\nenabled = true\nstore = \"" + std::string{store} + "\"\n", "x");
+    ASSERT_TRUE(config.has_value());
+    EXPECT_EQ(config->jobs.is_at_server(), is_at_server) << store;
+  }
+}
+
 TEST(Config, AnEmptyFileMeansTheDefaults) {
   const auto config = parse_config("", "x");
   ASSERT_TRUE(config.has_value());

@@ -57,7 +57,7 @@ Status parse_authority(std::string_view text, Address& address) {
   if (text.empty()) return {};
   const auto [end, error] = std::from_chars(text.data() + 1, text.data() + text.size(), address.port);
   const bool is_port = text.starts_with(':') && error == std::errc{} && end == text.data() + text.size() && address.port - 1 < 65'535;
-  return is_port ? Status{} : wrong("'" + std::string{text} + "' is no colon and a port");
+  return is_port ? Status{} : wrong("behind the host is no ':' with a port from 1 to 65535 (a '/' in a password is %2F)");
 }
 
 }  // namespace
