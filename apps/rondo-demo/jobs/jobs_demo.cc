@@ -213,6 +213,7 @@ class JobsDemo {
   /// Reads the figures of an owner that will lose them.
   Status leave_owner() {
     if (executors_) {
+      if (Status again = connect(); !again.ok()) return again;
       if (Status counted = executors_->count_callbacks(*client_); !counted.ok()) return counted;
     }
     client_.reset();
@@ -267,6 +268,7 @@ class JobsDemo {
     const Duration patience = executors_ ? 180s : 60s;
     const WallTime end = steady_at_ + steady_;
     wait_until(end + 1s);
+    if (Status again = connect(); !again.ok()) return again;  // rondod closes a connection without requests.
     for (;;) {
       const auto stats = client_->call("job-stats", {});
       if (!stats) return stats.error();
