@@ -99,6 +99,17 @@ std::optional<Role> role_named(std::string_view name) noexcept {
   return std::nullopt;
 }
 
+/// The same as long as nobody writes the file, or puts another one in its place.
+std::string version_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return {};
+  std::string version;
+  for (const auto part : {std::uint64_t{found.st_ino}, static_cast<std::uint64_t>(found.st_size),
+                          static_cast<std::uint64_t>(found.st_mtim.tv_sec), static_cast<std::uint64_t>(found.st_mtim.tv_nsec)})
+    version += std::to_string(part) + " ";
+  return version;
+}
+
 std::optional<Caller> TokenTable::find(std::string_view secret) const {
   const auto found = by_digest_.find(digest_of(secret));
   return found == by_digest_.end() ? std::nullopt : std::optional{found->second};
@@ -112,6 +123,7 @@ Result<Tokens> Tokens::open(std::string path) {
 
 Status Tokens::read_again() {
   std::map<std::string, Token> read;
+  version_ = version_of(path_);  // Before the text: what changes meanwhile is read once more.
   const auto text = text_of(path_);
   if (!text) return text.error();
   std::istringstream lines(*text);
@@ -134,6 +146,8 @@ Status Tokens::read_again() {
   tokens_ = std::move(read);
   return {};
 }
+
+bool Tokens::is_file_changed() const { return version_of(path_) != version_; }
 
 Caller Tokens::caller_with(const std::string& name, Role role, const std::string& group) {
   const std::uint32_t next = kTokenUsers + static_cast<std::uint32_t>(users_.size()) + 1;

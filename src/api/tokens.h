@@ -38,6 +38,8 @@ class Tokens {
 
   /// Reads the file again: people and other programs may change it, too. After an error the tokens stay.
   Status read_again();
+  /// True if the file is another one, or was written, since it was read. O(1).
+  bool is_file_changed() const;
   /// Makes a token and returns its secret. This and remove() read the file before. It is in the file when this returns. InvalidArgument for
   /// a name or group that is none (1 to 64 letters, digits and ._-), a role with a group that is neither viewer nor operator,
   /// AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing; then there is no token.
@@ -58,6 +60,7 @@ class Tokens {
   Status write() const;
 
   std::string path_;
+  std::string version_;  // The one that was read: see version_of().
   std::map<std::string, Token> tokens_;
   std::map<std::string, std::uint32_t> users_;  // By name: a token that comes back is the same user.
 };

@@ -139,6 +139,22 @@ TEST_F(ApiTokens, WhatPeopleChangeInTheFileCounts) {
   EXPECT_EQ(content(), "nonsense\n") << "what cannot be read is not written over";
 }
 
+/// A token that was removed at one of the programs with one file was good at the others.
+TEST_F(ApiTokens, AChangeByAnotherProgramIsSeenOnce) {
+  Tokens one = open();
+  Tokens other = open();
+  EXPECT_FALSE(other.is_file_changed());
+  const std::string secret = one.add("a", Role::Viewer).value();
+  EXPECT_TRUE(other.is_file_changed());
+  ASSERT_TRUE(other.read_again().ok());
+  EXPECT_TRUE(other.table()->find(secret));
+  EXPECT_FALSE(other.is_file_changed());
+  ASSERT_TRUE(one.remove("a").ok());
+  EXPECT_TRUE(other.is_file_changed());
+  ASSERT_TRUE(other.read_again().ok());
+  EXPECT_FALSE(other.table()->find(secret));
+}
+
 TEST_F(ApiTokens, AFileThatOthersMayWriteIsRefused) {
   ASSERT_TRUE(open().add("a", Role::Admin).has_value());
   ASSERT_EQ(::chmod(path().c_str(), 0666), 0);

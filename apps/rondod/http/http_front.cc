@@ -18,7 +18,14 @@ constexpr std::size_t kCalls = 400;  // Orders of both lanes, and what else exec
 
 bool is_loopback(std::string_view endpoint) { return endpoint.starts_with("127.") || endpoint.starts_with("[::1]"); }
 
+constexpr Duration kLookAtTokens = 1s;
+
 }  // namespace
+
+HttpFront::HttpFront(const Config& config, Runtime& runtime, Log& log)
+    : config_(config), runtime_(runtime), log_(log), watch_("http:tokens", Priority{8}, [this] {
+        if (tokens_->is_file_changed()) read_tokens();
+      }) {}
 
 Result<std::unique_ptr<HttpFront>> HttpFront::open(const Config& config, Runtime& runtime, Log& log) {
   std::unique_ptr<HttpFront> front{new HttpFront(config, runtime, log)};
@@ -32,6 +39,8 @@ Result<std::unique_ptr<HttpFront>> HttpFront::open(const Config& config, Runtime
   Result<api::Tokens> tokens = api::Tokens::open(config.http.tokens);
   if (!tokens) return failure(tokens.error().with_context("http.tokens"));
   front->tokens_ = *std::move(tokens);
+  runtime.scheduler().add(front->watch_);
+  front->watch_.arm_every(kLookAtTokens, runtime.scheduler().now() + kLookAtTokens);
   return front;
 }
 
@@ -112,13 +121,15 @@ Status HttpFront::start(commands::Context& commands) {
   return {};
 }
 
+void HttpFront::read_tokens() {
+  const Status read = tokens_->read_again();
+  if (!read.ok()) log_.error("cannot read the tokens again, keeping the current ones", {{"why", read}});
+  publish_tokens();
+}
+
 /// The result comes back in a later turn, while this still exists: stop() ends the thread first.
 void HttpFront::reload() {
-  if (tokens_) {
-    const Status read = tokens_->read_again();
-    if (!read.ok()) log_.error("cannot read the tokens again, keeping the current ones", {{"why", read}});
-    publish_tokens();
-  }
+  if (tokens_) read_tokens();
   if (thread_ == nullptr || config_.http.certificate.empty()) return;
   const Status posted = thread_->post([this](http::HttpGate& gate) {
     const Status read = gate.server()->read_certificate_again();

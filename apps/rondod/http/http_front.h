@@ -11,6 +11,7 @@
 #include "api/api.h"
 #include "api/tokens.h"
 #include "http/http_thread.h"
+#include "rondo/sched/timer.h"
 #include "rondod/http/front.h"
 
 namespace rondo::daemon {
@@ -37,10 +38,11 @@ class HttpFront final : public Front {
   }
 
  private:
-  HttpFront(const Config& config, Runtime& runtime, Log& log) : config_(config), runtime_(runtime), log_(log) {}
+  HttpFront(const Config& config, Runtime& runtime, Log& log);
   http::HttpThreadOptions options() const;
   /// Gives the API the tokens as they are now, and closes the connections of callers whose token is gone.
   void publish_tokens();
+  void read_tokens();
   std::size_t body_limit(const http::Request& head) const;
   void handle(http::Request request, http::Answer answer, http::HttpGate& gate) const;
 
@@ -53,6 +55,7 @@ class HttpFront final : public Front {
   http::BodyLimit door_limit_;
   std::optional<api::Tokens> tokens_;             // Empty without an API, as api_ before start().
   std::map<std::string, std::string> published_;  // What the API knows: the name, and the digest with role and group.
+  TimerSource watch_;                             // For the file of tokens, which several schedulers may share.
   std::unique_ptr<api::Api> api_;
   commands::Context* commands_ = nullptr;
   std::unique_ptr<http::HttpThread> thread_;
