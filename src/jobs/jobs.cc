@@ -309,6 +309,8 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
 Status Jobs::kill(std::int64_t run, Done<bool> stored) {
   impl_->core.called("kill", run);
   LiveRun* const live = impl_->runs.find(run);
+  // Another scheduler may have the run.
+  if (live == nullptr && !impl_->planning.is_started() && !impl_->planning.status().ok()) return impl_->planning.status();
   const bool has_ended = live == nullptr || (live->stage == LiveRun::Stage::Ending && (live->is_withdrawn || is_final(live->run.state)));
   if (has_ended) return {StatusCode::NotFound, "the run " + std::to_string(run) + " has ended, or never was"};
   // Before the end of the run, which the stop may bring.

@@ -194,7 +194,12 @@ RowInPlane JobsView::row_state(std::string_view key) const {
 Status Jobs::health() const {
   impl_->core.expect_here("health");
   if (!impl_->timetable.was_started()) return {StatusCode::FailedPrecondition, "Jobs::start() was not called: nothing is planned"};
+  constexpr Duration kStoreSilence = 10s;  // No page of work takes so long, unless a disk or a server hangs.
+  if (const Duration silence = impl_->core.store.silence(impl_->core.now()); silence > kStoreSilence)
+    return {StatusCode::Unavailable, "the database of jobs has not answered for " + std::to_string(silence / 1s) + " s"};
   if (!impl_->planning.status().ok()) return impl_->planning.status();
+  if (impl_->planning.is_started() && !impl_->core.store.may_begin(impl_->core.now()))
+    return {StatusCode::Unavailable, "no run begins: " + std::string{kUnsure}};
   if (!impl_->ends.status().ok()) return impl_->ends.status();
   if (!impl_->not_stored.empty()) {
     const auto& [name, why] = *impl_->not_stored.begin();

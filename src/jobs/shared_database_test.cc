@@ -111,6 +111,36 @@ TEST_F(SharedDatabase, AProgramThatWritesAllTheTimeDoesNotKeepTheOtherFromPlanni
   EXPECT_GT(jobs->stats().planned, 60U) << "a window of 5 s, and two more";
 }
 
+/// A store on a server that answers nothing.
+class HangingStore final : public test::PassingJobStore {
+ public:
+  using PassingJobStore::PassingJobStore;
+  Result<StoredJob> find(std::string_view name) override {
+    hangs.wait(true);
+    return PassingJobStore::find(name);
+  }
+  std::atomic<bool> hangs = true;
+};
+
+class HangingServer : public test::JobsTestbed {};
+
+/// It said that all was well.
+TEST_F(HangingServer, HealthSaysThatTheDatabaseDoesNotAnswer) {
+  const auto file = make_sqlite_job_store(path()).value();
+  const auto store = std::make_shared<HangingStore>(*file);
+  runtime = std::make_unique<Runtime>();
+  jobs = std::make_unique<Jobs>(*runtime, store, options);
+  jobs->start();
+  ASSERT_TRUE(becomes([this] { return RemoteRuns(*jobs).is_recovered(); }));
+  jobs->find("a", [](const Result<StoredJob>&) {});
+  EXPECT_TRUE(
+      becomes([this] { return jobs->health().message().find("the database of jobs has not answered for 1") != std::string_view::npos; }));
+  EXPECT_EQ(jobs->health().code(), StatusCode::Unavailable);
+  store->hangs = false;
+  store->hangs.notify_all();
+  EXPECT_TRUE(becomes([this] { return jobs->health().ok(); }));
+}
+
 /// A store whose claim may have run out.
 class UnsureStore final : public test::PassingJobStore {
  public:

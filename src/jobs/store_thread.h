@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -64,6 +65,8 @@ class StoreThread {
   bool has_store() const noexcept { return store_ != nullptr; }
   /// JobStore::may_begin().
   bool may_begin(Instant now) const noexcept { return store_ == nullptr || store_->may_begin(now); }
+  /// For how long the oldest work without an answer has waited.
+  Duration silence(Instant now) const { return submitted_at_.empty() ? Duration{0} : now - submitted_at_.front(); }
   /// The work whose 'done' is being called, or was called last: works have numbers from 1 on, in the order in which they were submitted.
   std::uint64_t answered() const noexcept { return answered_; }
 
@@ -84,7 +87,9 @@ class StoreThread {
                      .read = [result](std::string_view from) { return read_result(from, *result); },
                      .commit = commit,
                      .status = {}});
+    submitted_at_.push_back(clock_.now());
     executor_.submit(0, std::move(works), [this, result, number = ++submitted_, done = std::move(done)](std::span<Work> ended) {
+      submitted_at_.pop_front();
       if (ended.front().clocks) on_clocks_(*ended.front().clocks);
       if (!done) return;
       answered_ = number;
@@ -149,6 +154,7 @@ class StoreThread {
   }
 
   std::uint64_t submitted_ = 0;
+  std::deque<Instant> submitted_at_;  // Of the works without an answer, in their order.
   std::uint64_t answered_ = 0;
   const Clock& clock_;
   std::shared_ptr<JobStore> store_;

@@ -83,6 +83,8 @@ def owner_is_killed(pair):
     pair.add_often()
     said = pair.other.daemon.run("job", "trigger", "often")
     assert said.returncode != 0 and "scheduler" in said.stderr, said
+    said = pair.other.daemon.run("job", "kill", "1")
+    assert said.returncode != 0 and "another scheduler runs the jobs" in said.stderr, said
     health = json.loads(pair.other.daemon.run("--json", "health").stdout)
     assert health["healthy"] and any("standby: another scheduler runs the jobs" in note for note in health["notes"]), health
     before = check_schedulers(pair)
@@ -172,7 +174,6 @@ def worker_of(pair, command):
     """A `rondo worker` that knows both schedulers, the standby first, with the shell command 'command'."""
     made = pair.owner.daemon.run("token-add", "host1", "worker")
     assert made.returncode == 0, made
-    pair.other.daemon.process.send_signal(signal.SIGHUP)  # Reads the tokens.
     with open(f"{pair.folder}/token", "w", encoding="utf-8") as file:
         file.write(made.stdout)
     with open(f"{pair.folder}/worker.toml", "w", encoding="utf-8") as file:
