@@ -16,11 +16,11 @@ class JobStore;
 /// the system's authorities; ssl-verify=off, TLS without a check of the certificate.
 ///
 /// The call connects, and creates the tables if they are missing; it migrates an earlier version. The database exists, and has no tables of
-/// other programs.
+/// other programs. If the server cannot be reached, refuses the user, is older, or is read-only, the store's functions fail with
+/// Unavailable and the server's reason, and go on connecting.
 ///
-/// Errors: InvalidArgument if 'url' cannot be parsed; Unavailable, with the server's reason, if the server cannot be reached, refuses the
-/// user, is older, or is read-only; PermissionDenied if the user may not create or use the tables; FailedPrecondition for a later version
-/// of the tables, or a database of another program.
+/// Errors: InvalidArgument if 'url' cannot be parsed; PermissionDenied if the user may not create or use the tables; FailedPrecondition for
+/// a later version of the tables, or a database of another program.
 ///
 /// One scheduler at a time owns the jobs, as in PostgreSQL: see make_postgresql_job_store(). The functions of the store block.
 Result<std::shared_ptr<JobStore>> make_mariadb_job_store(const std::string& url);

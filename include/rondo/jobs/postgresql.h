@@ -12,11 +12,11 @@ class JobStore;
 
 /// Returns a store in a database of PostgreSQL 10 or later. 'url' is libpq's: "postgresql://user@host/database", or "host=... dbname=...".
 /// The call connects, which may take the connect_timeout of 'url' (default 5 s) for each of its hosts, and creates the schema "rondo" with
-/// its tables if they are missing; it migrates an earlier version.
+/// its tables if they are missing; it migrates an earlier version. If the server cannot be reached, refuses the user, or is a standby, the
+/// store's functions fail with Unavailable and the server's reason, and go on connecting.
 ///
-/// Errors: InvalidArgument if 'url' cannot be parsed; Unavailable, with the server's reason, if the server cannot be reached, refuses the
-/// user, or is a standby; PermissionDenied if the user may not create the schema or use its tables; FailedPrecondition for a later version
-/// of the tables, or a schema "rondo" of another program.
+/// Errors: InvalidArgument if 'url' cannot be parsed; PermissionDenied if the user may not create the schema or use its tables;
+/// FailedPrecondition for a later version of the tables, or a schema "rondo" of another program.
 ///
 /// One scheduler at a time owns the jobs, by a lease of 6 s in the database. A store whose lease another scheduler has taken fails each
 /// later write with FailedPrecondition: its user must end. The functions of the store block.

@@ -13,7 +13,7 @@ namespace rondo::jobs::mariadb {
 namespace {
 
 /// The server ends a statement earlier, unless it is stopped.
-constexpr unsigned kAnswerSeconds = 20;
+constexpr unsigned kAnswerSeconds = 12;
 constexpr unsigned kConnectSeconds = 5;
 
 /// RETURNING came with MariaDB 10.5. MySQL has other numbers, which are lower, too.
@@ -105,7 +105,6 @@ Result<std::unique_ptr<server::Database>> MariadbDatabase::open(const std::strin
   auto address = parse_address(url);
   if (!address) return failure(std::move(address.error()));
   std::unique_ptr<server::Database> database{new MariadbDatabase(std::move(*address), options, limits_statement(options.lock_timeout))};
-  if (Status connected = database->connect(); !connected.ok()) return failure(std::move(connected));
   return database;
 }
 

@@ -18,7 +18,7 @@ namespace rondo::jobs::mariadb {
 
 class MariadbDatabase final : public server::Database {
  public:
-  /// Connects. InvalidArgument for a wrong url.
+  /// Does not connect. InvalidArgument for a wrong url.
   static Result<std::unique_ptr<server::Database>> open(const std::string& url, const server::StoreOptions& options);
 
   bool is_connected() const noexcept override { return connection_ != nullptr; }

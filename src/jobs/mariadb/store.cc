@@ -60,7 +60,8 @@ constexpr server::Statements kStatements{
         "SELECT name, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', until) FROM rondo.shards "
         "WHERE owner <> $1 AND until > UTC_TIMESTAMP(6) ORDER BY until DESC LIMIT 1",
     .owners =
-        "SELECT name, count(*), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', min(since)), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', max(until)), "
+        "SELECT name, count(*), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', min(since)), TIMESTAMPDIFF(MICROSECOND, '1970-01-01', "
+        "max(until)), "
         "max(until) <= UTC_TIMESTAMP(6), owner = $1 FROM rondo.shards WHERE owner IS NOT NULL GROUP BY owner, name ORDER BY min(shard)",
     .take =
         "UPDATE (SELECT max(epoch) + 1 AS epoch FROM rondo.shards) AS newest JOIN rondo.shards SET shards.owner = $1, shards.name = $2, "
@@ -78,8 +79,7 @@ constexpr server::Statements kStatements{
 Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const server::StoreOptions& options) {
   auto database = MariadbDatabase::open(url, options);
   if (!database) return failure(std::move(database.error()));
-  if (Status migrated = migrate(**database); !migrated.ok()) return failure(std::move(migrated));
-  return server::make_server_store(std::move(*database), kStatements, options);
+  return server::make_server_store(std::move(*database), kStatements, options, migrate);
 }
 
 }  // namespace mariadb

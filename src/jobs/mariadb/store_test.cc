@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/testing/temporary_folder.h"
 #include "jobs/mariadb/address.h"
@@ -71,11 +72,12 @@ TEST(MariadbAddress, AWrongAddressIsRefusedWithTheReasonAndWithoutThePassword) {
   const std::pair<const char*, const char*> cases[]{{"mysql://h/d", "begin with mariadb://"},
                                                     {"mariadb://me:secret@h", "a '/' and the name"},
                                                     {"mariadb://me:secret@h/", "the name of a database is missing"},
-                                                    {"mariadb://me:secret@h:0/d", "':0' is no colon and a port"},
-                                                    {"mariadb://me:secret@h:99999/d", "':99999' is no colon"},
+                                                    {"mariadb://me:secret@h:0/d", "a port from 1 to 65535"},
+                                                    {"mariadb://me:secret@h:99999/d", "a port from 1 to 65535"},
                                                     {"mariadb://me:secret%@h/d", "a '%'"},
+                                                    {"mariadb://me:secret/@h/d", "%2F"},
                                                     {"mariadb://[::1/d", "a ']'"},
-                                                    {"mariadb://[::1]3/d", "'3' is no colon"},
+                                                    {"mariadb://[::1]3/d", "no ':' with a port"},
                                                     {"mariadb://me:secret@h/d?no_such_setting=1", "'no_such_setting' is none of"},
                                                     {"mariadb://me:secret@h/d?socket", "'socket' has no '='"},
                                                     {"mariadb://me:secret@h/d?ssl-verify=maybe", "ssl-verify is neither"}};
@@ -158,6 +160,30 @@ TEST_P(MariadbStore, AStatementThatIsTooLargeForTheServerIsNamedAndTheConnection
   EXPECT_EQ(store->unfinished(0, 2'000)->size(), 1U);
 }
 
+/// InnoDB chooses the transaction that has changed fewer rows.
+TEST_P(MariadbStore, ADeadlockUndoesTheWholeTransaction) {
+  const auto store = made();
+  const StoredJob job = started(*store, "a");
+  const StoredJob locked = started(*store, "b");
+  const auto other = server().session(name);
+  other->execute("BEGIN; INSERT INTO rondo.remembered SELECT seq, '' FROM seq_1_to_200; UPDATE rondo.jobs SET next = 7 WHERE name = 'b'");
+  std::thread waits;
+  const Status undone = store->atomically([&]() -> Status {
+    EXPECT_TRUE(plan(*store, job, 1).ok());
+    waits = std::thread([&] { other->execute("UPDATE rondo.jobs SET next = 7 WHERE name = 'a'; COMMIT"); });
+    redis_kit::wait_until("the other one waits", [&] {
+      return sql("SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'innodb_row_lock_current_waits'") ==
+             "1";
+    });
+    return plan(*store, locked, 1);
+  });
+  waits.join();
+  EXPECT_EQ(undone.code(), StatusCode::Unavailable);
+  EXPECT_THAT(undone.to_string(), HasSubstr("Deadlock found"));
+  EXPECT_TRUE(store->unfinished(0, 10)->empty());
+  EXPECT_TRUE(plan(*store, job, 1).ok());
+}
+
 TEST_P(MariadbStore, AMigrationThatWasInterruptedIsContinued) {
   made().reset();
   sql("DELETE FROM rondo_version; DELETE FROM rondo.shards WHERE shard > 30; DROP TABLE rondo.changes; DROP TABLE rondo.remembered");
@@ -184,20 +210,20 @@ TEST_P(MariadbStore, AServerThatIsReadOnlyIsRefused) {
   const auto store = made();
   const StoredJob job = started(*store, "a");
   mariadb_kit::server().administer("SET GLOBAL read_only = 1");
-  EXPECT_THAT(make_store(url, options).error().to_string(), HasSubstr("read-only"));
+  EXPECT_THAT(made()->claim().to_string(), HasSubstr("read-only"));
   EXPECT_EQ(plan(*store, job, 1).code(), StatusCode::Unavailable);
   mariadb_kit::server().administer("SET GLOBAL read_only = 0");
-  EXPECT_TRUE(make_store(url, options).has_value());
+  EXPECT_TRUE(made()->claim().ok());
   clock.elapsed += 6s;
   EXPECT_TRUE(plan(*store, job, 1).ok());
 }
 
 TEST(MariadbServer, AServerThatIsNotThereIsNamed) {
   RONDO_NEEDS_MARIADB();
-  const Status refused = make_mariadb_job_store("mariadb://rondo@/x?socket=/nonexistent").error();
+  const Status refused = make_mariadb_job_store("mariadb://rondo@/x?socket=/nonexistent").value()->claim();
   EXPECT_EQ(refused.code(), StatusCode::Unavailable);
   EXPECT_THAT(refused.to_string(), HasSubstr("/nonexistent"));
-  EXPECT_THAT(make_mariadb_job_store(mariadb_kit::server().url("none")).error().to_string(), HasSubstr("database 'none'"));
+  EXPECT_THAT(make_mariadb_job_store(mariadb_kit::server().url("none")).value()->claim().to_string(), HasSubstr("database 'none'"));
 }
 
 }  // namespace

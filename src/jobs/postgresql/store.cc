@@ -56,7 +56,8 @@ constexpr server::Statements kStatements{
         "ORDER BY min(shard)",
     .take =
         "WITH taken AS (UPDATE rondo.shards SET owner = $1, name = convert_from($2, 'UTF8'), "
-        "epoch = (SELECT max(epoch) + 1 FROM rondo.shards), since = clock_timestamp(), until = clock_timestamp() + $3 * interval '1 millisecond' RETURNING epoch) "
+        "epoch = (SELECT max(epoch) + 1 FROM rondo.shards), since = clock_timestamp(), until = clock_timestamp() + $3 * interval '1 "
+        "millisecond' RETURNING epoch) "
         "SELECT count(*), max(epoch), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, (SELECT version FROM rondo.changes) FROM "
         "taken",
     .renew =
@@ -71,8 +72,7 @@ constexpr server::Statements kStatements{
 Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const server::StoreOptions& options) {
   auto database = PostgresqlDatabase::open(url, options);
   if (!database) return failure(std::move(database.error()));
-  if (Status migrated = migrate(**database); !migrated.ok()) return failure(std::move(migrated));
-  return server::make_server_store(std::move(*database), kStatements, options);
+  return server::make_server_store(std::move(*database), kStatements, options, migrate);
 }
 
 }  // namespace postgresql

@@ -18,6 +18,14 @@ Status Database::connect() {
   if (is_connected()) return {};
   if (clock_.now() < connect_at_) return connect_error_;
   connect_error_ = connect_now();
+  if (connect_error_.ok() && prepare_) {
+    const auto prepare = std::exchange(prepare_, {});
+    connect_error_ = prepare();
+    if (!connect_error_.ok()) {
+      prepare_ = prepare;
+      disconnect();
+    }
+  }
   pause_ = connect_error_.ok() ? Duration{0} : std::clamp(2 * pause_, kFirstPause, kLastPause);
   connect_at_ = clock_.now() + pause_;
   return connect_error_;
@@ -39,6 +47,9 @@ Result<Rows> Database::send(const std::vector<std::string>& opening, const std::
 
 Result<Rows> Database::query(const std::string& statement, const Values& values) {
   if (!failed_.ok()) return failure(failed_);
+  if (!is_in_transaction_) {  // Before there is a transaction that the preparation would be a part of.
+    if (Status connected = connect(); !connected.ok()) return failure(std::move(connected));
+  }
   static const std::vector<std::string> kNothing;
   const auto& opening = has_begun_ ? kNothing : is_in_transaction_ ? openings_.transaction : openings_.alone;
   has_begun_ = is_in_transaction_;
@@ -60,6 +71,7 @@ Status Database::execute(const std::string& statement, const Values& values) {
 
 Status Database::transaction(const std::function<Status()>& work) {
   if (is_in_transaction_) return work();
+  if (Status connected = connect(); !connected.ok()) return connected;
   if (unresolved_) {
     const Result<bool> is_committed = resolve();
     if (!is_committed) return is_committed.error();

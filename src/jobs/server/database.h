@@ -40,6 +40,8 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
+  /// 'prepare' is called once, when there is a connection for the first time, and again after an error of it.
+  void on_first_connection(std::function<Status()> prepare) { prepare_ = std::move(prepare); }
   Status connect();
   /// Executes one statement: in the present transaction, or in one of its own.
   Result<Rows> query(const std::string& statement, const Values& values = {});
@@ -110,6 +112,7 @@ class Database {
   Instant connect_at_;  // No earlier attempt to connect.
   Duration pause_{0};
   Status connect_error_;
+  std::function<Status()> prepare_;
 
   bool is_in_transaction_ = false;
   bool has_begun_ = false;  // The begin goes out with the first statement.

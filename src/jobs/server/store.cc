@@ -144,9 +144,9 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
   }
 
   Result<std::set<std::string, std::less<>>> parents_among(const std::vector<std::string>& names) override {
-    const auto rows =
-        database_->query("SELECT DISTINCT parents.parent FROM unnest($1) AS list (parent) JOIN rondo.parents ON parents.parent = list.parent",
-                         Values{}.add(Texts(names.begin(), names.end())));
+    const auto rows = database_->query(
+        "SELECT DISTINCT parents.parent FROM unnest($1) AS list (parent) JOIN rondo.parents ON parents.parent = list.parent",
+        Values{}.add(Texts(names.begin(), names.end())));
     if (!rows) return failure(rows.error());
     std::set<std::string, std::less<>> parents;
     for (std::size_t i = 0; i < rows->size(); ++i) parents.insert((*rows)[i].text(0));
@@ -434,8 +434,12 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
 
 }  // namespace
 
-std::shared_ptr<JobStore> make_server_store(std::unique_ptr<Database> database, const Statements& statements, const StoreOptions& options) {
-  return std::make_shared<ServerJobStore>(std::move(database), statements, options);
+Result<std::shared_ptr<JobStore>> make_server_store(std::unique_ptr<Database> database, const Statements& statements,
+                                                    const StoreOptions& options, Status (*migrate)(Database& database)) {
+  database->on_first_connection([migrate, &of = *database] { return migrate(of); });
+  Status connected = database->connect();
+  if (!connected.ok() && connected.code() != StatusCode::Unavailable) return failure(std::move(connected));
+  return std::shared_ptr<JobStore>{std::make_shared<ServerJobStore>(std::move(database), statements, options)};
 }
 
 }  // namespace rondo::jobs::server

@@ -9,7 +9,9 @@
 
 namespace rondo::jobs::server {
 
-/// The tables are there. 'statements' must outlive the store.
-std::shared_ptr<JobStore> make_server_store(std::unique_ptr<Database> database, const Statements& statements, const StoreOptions& options);
+/// 'migrate' makes the tables. Connects; while the server cannot be reached, the calls of the store fail, and each tries to. The errors of
+/// 'migrate' and of connecting, without Unavailable. 'statements' must outlive the store.
+Result<std::shared_ptr<JobStore>> make_server_store(std::unique_ptr<Database> database, const Statements& statements,
+                                                    const StoreOptions& options, Status (*migrate)(Database& database));
 
 }  // namespace rondo::jobs::server

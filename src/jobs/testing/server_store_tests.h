@@ -381,6 +381,18 @@ TEST_P(ServerStoreFaults, AServerThatCrashesIsUsedAgainWhenItIsBack) {
   EXPECT_EQ(store->runs("a", INT64_MAX, 10)->size(), 2U);
 }
 
+/// A machine that began before its database gave up for good.
+TEST_P(ServerStoreFaults, AStoreThatBeginsWithoutItsServerMakesItsTablesWhenThatIsThere) {
+  server().crash();
+  const auto store = made();
+  EXPECT_EQ(store->claim().code(), StatusCode::Unavailable);
+  EXPECT_EQ(store->find("a").error().code(), StatusCode::Unavailable);
+  server().start();
+  clock.elapsed += 6s;
+  EXPECT_TRUE(store->claim().ok());
+  EXPECT_TRUE(plan(*store, started(*store, "a"), 1).ok());
+}
+
 TEST_P(ServerStoreFaults, ALockOfAnotherSessionIsAnErrorAndNoHang) {
   options.lock_timeout = 50ms;
   const auto store = made();
