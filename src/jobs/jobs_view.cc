@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "jobs/jobs_impl.h"
+#include "jobs/remote_runs.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 
@@ -96,6 +97,7 @@ std::vector<std::int64_t> JobsView::retried(std::string_view job) const {
 }
 std::string JobsView::handler_trouble(std::string_view handler) const {
   if (impl_.handlers.contains(handler)) return {};
+  if (impl_.planning.is_standby()) return std::string{kAskOwner};
   std::string text = impl_.handlers.why_absent(handler);
   const auto found = impl_.handlers.awaited().find(handler);
   if (found == impl_.handlers.awaited().end()) return text;

@@ -51,7 +51,8 @@ class JobsView {
   std::vector<std::int64_t> under_way(std::string_view job) const;
   /// The runs of a job that wait for a further attempt, the oldest first. O(live jobs).
   std::vector<std::int64_t> retried(std::string_view job) const;
-  /// Why runs of a job with this handler would not begin at present, with the number of those that wait for it; empty if it is set.
+  /// Why runs of a job with this handler would not begin at present, with the number of those that wait for it; empty if it is set. At a
+  /// standby: that another scheduler knows.
   std::string handler_trouble(std::string_view handler) const;
   /// The absent handlers for which runs wait that were due at least 'late' ago, and that have waited here for at least 'waited'.
   std::vector<std::string> awaited_handlers(Duration late = Duration{0}, Duration waited = Duration{0}) const;

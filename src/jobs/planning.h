@@ -33,6 +33,8 @@ class Planning {
   void drop(std::int64_t job_id, const std::string& name);
   /// Of the last cycle, or of taking up what an earlier process left.
   const Status& status() const noexcept { return plan_status_; }
+  /// RemoteRuns::is_standby().
+  bool is_standby() const noexcept { return !is_started_ && plan_status_.code() == StatusCode::AlreadyExists; }
   TimerSource& timer() noexcept { return cycle_timer_; }
 
  private:

@@ -72,7 +72,10 @@ bool RemoteRuns::is_recovered() const noexcept {
   impl_.core.expect_here("is_recovered");
   return impl_.planning.is_started();
 }
-bool RemoteRuns::is_standby() const { return !is_recovered() && impl_.planning.status().code() == StatusCode::AlreadyExists; }
+bool RemoteRuns::is_standby() const {
+  impl_.core.expect_here("is_standby");
+  return impl_.planning.is_standby();
+}
 const JobRun* RemoteRuns::find(std::int64_t run) const {
   impl_.core.expect_here("find");
   const LiveRun* const live = impl_.runs.find(run);

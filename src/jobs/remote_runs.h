@@ -15,6 +15,9 @@ namespace rondo::jobs {
 /// No worker has this name.
 inline constexpr std::string_view kUnknownWorker = "*";
 
+/// What a standby says of what it does not have: workers, executors, and what runs do at present.
+inline constexpr std::string_view kAskOwner = "another scheduler runs the jobs; ask that one: 'rondo job schedulers' names it";
+
 /// A handler whose programs may have runs of an earlier process of this one.
 struct RemoteHandler {
   AsyncHandler basic;

@@ -83,6 +83,8 @@ def owner_is_killed(pair):
     pair.add_often()
     said = pair.other.daemon.run("job", "trigger", "often")
     assert said.returncode != 0 and "scheduler" in said.stderr, said
+    rows = pair.other.ask("job", "runs", "often")["rows"]
+    assert all("another scheduler runs the jobs" in row["activity"] for row in rows if not row["ended"]), rows
     said = pair.other.daemon.run("job", "kill", "1")
     assert said.returncode != 0 and "another scheduler runs the jobs" in said.stderr, said
     health = json.loads(pair.other.daemon.run("--json", "health").stdout)
@@ -196,7 +198,8 @@ def worker_outlives_its_scheduler(pair):
         pair.owner.add_job("works", "command/work")
         number = pair.owner.trigger("works")
         pair.owner.wait_until_running("works", number)
-        assert not pair.other.ask("workers")["rows"], "a standby takes no worker"
+        said = pair.other.daemon.run("workers")
+        assert said.returncode != 0 and "another scheduler runs the jobs" in said.stderr, "a standby takes no worker"
         pair.owner.kill()
         pair.wait_for_takeover()
         poll("the worker is there", lambda: any(row["connected"] for row in pair.owner.ask("workers")["rows"]))

@@ -113,6 +113,7 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
                 // It may have ended since the store was read.
                 if (const auto activity = JobsView(jobs).activity(run.id); activity && !is_final(run.state))
                   add_activity(row, *activity, run);
+                if (!is_final(run.state) && RemoteRuns(jobs).is_standby()) row["activity"] = sentence(kAskOwner);
                 if (const std::string note = JobsView(jobs).retry_note(run.id); !note.empty()) row["note"] = sentence(note);
                 const auto progress = JobsView(jobs).progress(run.id);
                 if (progress && row.at("state") == "running") row["progress"] = object_of(*progress);

@@ -194,6 +194,7 @@ void Executors::Impl::restore_nodes(const std::string& name, std::string_view te
 }
 
 void Executors::Impl::list(Reply reply) const {
+  if (remote.is_standby()) return reply.fail({StatusCode::FailedPrecondition, std::string{kAskOwner}});
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> open;
   for (const auto& [id, run] : runs) {
     for (const Shard& shard : run.shards) open[{run.group, shard.address}] += shard.stage != Shard::Stage::Ended ? 1 : 0;

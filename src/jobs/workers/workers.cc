@@ -41,18 +41,23 @@ Status Workers::add_commands(CommandRegistry& registry) {
                        [parts](const Arguments& arguments, Reply reply) { parts->report(arguments, std::move(reply)); });
   if (!added.ok()) return added;
   added = registry.add({.name = "workers", .help = "List the workers with their commands", .effect = CommandEffect::Reads},
-                       [parts](const Arguments&, Reply reply) { parts->list(std::move(reply)); });
+                       [parts](const Arguments&, Reply reply) {
+                         if (parts->remote.is_standby()) return reply.fail({StatusCode::FailedPrecondition, std::string{kAskOwner}});
+                         parts->list(std::move(reply));
+                       });
   if (!added.ok()) return added;
-  return registry.add(
-      {.name = "job-log",
-       .help = "Show the log of a run that a worker carried out",
-       .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"},
-                     {"from", ArgumentKind::Integer, false, "First byte; default: 0"},
-                     {"wait", ArgumentKind::Flag, false, "Wait until there is more, or the run ends"},
-                     {"worker", ArgumentKind::Text, false, "The worker of the piece before; default: any"}},
-       .effect = CommandEffect::Reads,
-       .keeps_to_group = true},
-      within_group(parts->jobs, [parts](const Arguments& arguments, Reply reply) { parts->read_log(arguments, std::move(reply)); }));
+  return registry.add({.name = "job-log",
+                       .help = "Show the log of a run that a worker carried out",
+                       .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"},
+                                     {"from", ArgumentKind::Integer, false, "First byte; default: 0"},
+                                     {"wait", ArgumentKind::Flag, false, "Wait until there is more, or the run ends"},
+                                     {"worker", ArgumentKind::Text, false, "The worker of the piece before; default: any"}},
+                       .effect = CommandEffect::Reads,
+                       .keeps_to_group = true},
+                      within_group(parts->jobs, [parts](const Arguments& arguments, Reply reply) {
+                        if (parts->remote.is_standby()) return reply.fail({StatusCode::FailedPrecondition, std::string{kAskOwner}});
+                        parts->read_log(arguments, std::move(reply));
+                      }));
 }
 
 }  // namespace rondo::jobs
