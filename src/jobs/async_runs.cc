@@ -241,7 +241,7 @@ void AsyncRuns::ended(const AsyncRun::State& ended) {
   if (live == nullptr) return;
   live->async.reset();
   // The work was done before it could hear of the timeout, for instance because this process stood still meanwhile.
-  if (ended.status.ok() && live->verdict == RunState::TimedOut) live->verdict.reset();
+  if (ended.status.ok() && (live->verdict == RunState::TimedOut || was_over(*live, ended))) live->verdict.reset();
   const Attempt attempt{.handler = {},
                         .job = ended.job,
                         .run = ended.run,
@@ -255,6 +255,16 @@ void AsyncRuns::ended(const AsyncRun::State& ended) {
                         .note = ended.note,
                         .is_timed_out = ended.status.code() == StatusCode::DeadlineExceeded};
   ends_.end_attempt(*live, attempt);
+}
+
+/// True if the attempt had ended, by its report, before it was asked to stop: at a worker that was away, or while another scheduler had the
+/// jobs.
+bool AsyncRuns::was_over(const LiveRun& live, const AsyncRun::State& ended) {
+  if (!live.verdict || live.stop_asked == Instant::never()) return false;
+  const WallTime asked = core_.wall_now() + -(core_.now() - live.stop_asked);
+  const bool was_over = core_.told(ended.ended.has_value() && *ended.ended < asked, "was over", ended.run);
+  if (was_over) core_.record("was over", ended.run);
+  return was_over;
 }
 
 void AsyncRuns::put_back(const AsyncRun::State& ended) {

@@ -72,6 +72,7 @@ class AsyncRuns {
   /// The work of an attempt begins later, or has begun: then its timeout begins.
   void begin_changed(const AsyncRun::State& changed);
   void ended(const AsyncRun::State& ended);
+  bool was_over(const LiveRun& live, const AsyncRun::State& ended);
   void put_back(const AsyncRun::State& ended);
   void left(const AsyncRun::State& left);
 

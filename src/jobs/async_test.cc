@@ -203,6 +203,27 @@ TEST_F(AsyncJobs, WorkBeginsBetweenItsScheduledTimeAndNow) {
   }
 }
 
+/// A worker had done the work while no scheduler was there, and a newer run covered it when one was: it was stored as killed.
+TEST_F(AsyncJobs, WorkThatWasOverBeforeItsStopHasSucceeded) {
+  jobs->handle_async("away", keeper());
+  jobs->start();
+  put({.name = "a", .handler = "away"});
+  for (const bool is_over : {true, false}) {
+    const std::int64_t run = trigger("a");
+    ASSERT_TRUE(becomes([this] { return !begun.empty(); }));
+    run_a_while(5ms);
+    const WallTime before = runtime->clock().wall_now();
+    run_a_while(5ms);
+    ASSERT_TRUE(jobs->kill(run, {}).ok());
+    run_a_while(5ms);
+    begun[0].ended_at(is_over ? before : runtime->clock().wall_now());
+    begun[0].end({});
+    begun.clear();
+    ASSERT_TRUE(all_ended());
+  }
+  EXPECT_THAT(runs("a"), ElementsAre("succeeded", "killed killed by a user"));
+}
+
 TEST_F(AsyncJobs, AHandlerThatThrowsOrDropsTheRunFailsIt) {
   jobs->handle_async("throws", {.begin = [](const AsyncRun&) { throw std::runtime_error("no more"); }});
   jobs->handle_async("drops", {.begin = [](const AsyncRun&) {}});
