@@ -123,8 +123,9 @@ class MariadbServer(Server):
     def __init__(self):
         super().__init__(["mysql", "nobody"])
         self.socket = os.path.join(self.folder, self.SOCKET_NAME)
-        self.run(self.path("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}", "--auth-root-authentication-method=normal", "--skip-test-db",
-                 user=self.user)
+        # A server that starts removes the temporary tables of all others in its folder for them.
+        self.run(self.path("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}", f"--tmpdir={self.folder}",
+                 "--auth-root-authentication-method=normal", "--skip-test-db", user=self.user)
         self.start()
         self.sql("CREATE DATABASE jobs; CREATE USER rondo@localhost IDENTIFIED BY 'a secret'; GRANT ALL ON jobs.* TO rondo@localhost", "mysql")
         self.passfile = os.path.join(self.folder, "password")
@@ -140,7 +141,7 @@ class MariadbServer(Server):
         return [self.path("mariadb"), "--no-defaults", f"--socket={self.socket}", "--user=root", "-N", "-B", *arguments]
 
     def start(self):
-        self.start_process([self.path("mariadbd"), "--no-defaults", f"--datadir={self.data}", f"--socket={self.socket}", f"--pid-file={self.folder}/pid",
+        self.start_process([self.path("mariadbd"), "--no-defaults", f"--datadir={self.data}", f"--tmpdir={self.folder}", f"--socket={self.socket}", f"--pid-file={self.folder}/pid",
                             "--skip-networking", "--innodb-flush-log-at-trx-commit=2"], self.client("-e", "SELECT 1"))
 
     def sql(self, statement, database="jobs"):

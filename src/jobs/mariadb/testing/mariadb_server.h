@@ -70,8 +70,9 @@ class MariadbServer final : public server_kit::DatabaseServer {
  public:
   MariadbServer() : DatabaseServer({"mysql", "nobody"}, SIGKILL) {
     mysql_library_init(0, nullptr, nullptr);
+    // A server that starts removes the temporary tables of all others in its folder for them.
     run_to_the_end({program("mariadb-install-db"), "--no-defaults", "--datadir=" + folder_.file("data"),
-                    "--auth-root-authentication-method=normal", "--skip-test-db"});
+                    "--tmpdir=" + folder_.path().string(), "--auth-root-authentication-method=normal", "--skip-test-db"});
     start();
     administer(
         "CREATE USER rondo@localhost; GRANT ALL ON *.* TO rondo@localhost; REVOKE SUPER, READ_ONLY ADMIN ON *.* FROM rondo@localhost");
@@ -81,8 +82,8 @@ class MariadbServer final : public server_kit::DatabaseServer {
   /// A crash ends only the process, so nothing need be written to the disk.
   void start() override {
     blocker_.reset();
-    start_server({program("mariadbd"), "--no-defaults", "--datadir=" + folder_.file("data"), "--socket=" + socket(),
-                  "--pid-file=" + folder_.file("pid"), "--skip-networking", "--log-bin=" + folder_.file("binlog"),
+    start_server({program("mariadbd"), "--no-defaults", "--datadir=" + folder_.file("data"), "--tmpdir=" + folder_.path().string(),
+                  "--socket=" + socket(), "--pid-file=" + folder_.file("pid"), "--skip-networking", "--log-bin=" + folder_.file("binlog"),
                   "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M",
                   "--general-log-file=" + folder_.file("statements")},
                  [this] {
