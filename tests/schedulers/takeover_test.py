@@ -32,6 +32,7 @@ class Pair:
         self.all = [stack.enter_context(Scheduler(rondo, rondod, {"plain": ""}, store=server.url, http=tokens)) for _ in range(2)]
         self.owner = poll("one of them runs the jobs", self.runs_jobs)
         self.other = next(one for one in self.all if one is not self.owner)
+        poll("the other one stands by", lambda: "standby: another scheduler runs the jobs" in self.other.daemon.run("health").stdout)
 
     def runs_jobs(self):
         """The scheduler that runs the jobs; None if none does."""
