@@ -99,7 +99,7 @@ std::optional<Role> role_named(std::string_view name) noexcept {
   return std::nullopt;
 }
 
-/// The same as long as nobody writes the file, or puts another one in its place.
+/// Two versions of a file differ if it was written in between, or another file took its place.
 std::string version_of(const std::string& path) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return {};

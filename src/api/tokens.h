@@ -38,7 +38,7 @@ class Tokens {
 
   /// Reads the file again: people and other programs may change it, too. After an error the tokens stay.
   Status read_again();
-  /// True if the file is another one, or was written, since it was read. O(1).
+  /// True if the file was written, or another file took its place, since it was read. O(1).
   bool is_file_changed() const;
   /// Makes a token and returns its secret. This and remove() read the file before. It is in the file when this returns. InvalidArgument for
   /// a name or group that is none (1 to 64 letters, digits and ._-), a role with a group that is neither viewer nor operator,

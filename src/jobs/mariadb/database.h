@@ -39,7 +39,7 @@ class MariadbDatabase final : public server::Database {
 
   const Address address_;
   std::unique_ptr<MYSQL, Close> connection_;
-  std::size_t most_bytes_ = 0;  // Of a text that the server takes.
+  std::size_t most_bytes_ = 0;  // The longest text that the server takes.
 };
 
 /// Creates the tables, or brings them to the newest version. Several programs may do so at the same time. See server::Migration.
