@@ -77,8 +77,13 @@ std::optional<Status> error_in(const json::object& answer) {
   return Status{code_named(view(code->get_string())), std::string{view(message->get_string())}};
 }
 
+std::vector<http::Field> kept_to_the_caller() { return {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}}; }
+
+http::Response json_response(std::string text) { return {.body = std::move(text), .fields = kept_to_the_caller()}; }
+
 http::Response error_response(const Status& why) {
-  http::Response response{.status = status_of(why.code())};
+  http::Response response = json_response({});
+  response.status = status_of(why.code());
   append_utf8_json(response.body, json::object{{"error", error_object(why)}});
   return response;
 }
@@ -125,7 +130,7 @@ std::optional<http::Response> AnswerReader::take(const Frame& frame) {
     add(std::string_view{text}.substr(1, text.size() - 2));
     result->erase("rows");
   }
-  http::Response response;
+  http::Response response = json_response({});
   append_json(response.body, *result);
   if (has_rows_) {
     response.body.pop_back();

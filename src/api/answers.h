@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "admin/byte_buffer.h"
 #include "admin/frame.h"
@@ -15,6 +16,10 @@
 
 namespace rondo::api {
 
+/// The fields of all answers: a browser keeps none, and takes none for another type than it has.
+std::vector<http::Field> kept_to_the_caller();
+/// An answer with this JSON text.
+http::Response json_response(std::string text);
 /// {"error":{"code":...,"message":...}} with the HTTP status of the code.
 http::Response error_response(const Status& why);
 

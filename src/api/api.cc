@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "admin/frame.h"
+#include "admin/peer.h"
 #include "api/answers.h"
+#include "api/browser.h"
 #include "base/doubled_name.h"
 #include "base/json.h"
 #include "rondo/admin/limits.h"
@@ -18,6 +20,7 @@ namespace rondo::api {
 namespace {
 
 constexpr std::string_view kRoot = "/api/v1/";
+constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kProtocol = "rondo-admin";
 constexpr std::size_t kPathBytes = 64;  // A log shows so much of a refused path.
 constexpr int kSendBytes = 512 * 1024;  // Room for a request of the admin socket with the kernel's own bytes.
@@ -44,26 +47,12 @@ std::string_view secret_of(const http::Request& request) {
   return http::equals_without_case(value.substr(0, kScheme.size()), kScheme) ? value.substr(kScheme.size()) : std::string_view{};
 }
 
-/// True if 'token' is in the comma-separated list of a field, whatever follows it after a semicolon.
-bool names(const http::Request& request, std::string_view field, std::string_view token) {
-  const std::string* const value = request.field(field);
-  for (std::string_view rest = value == nullptr ? std::string_view{} : *value; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view item = rest.substr(0, std::min(rest.find(';'), comma));
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    while (item.starts_with(' ') || item.starts_with('\t')) item.remove_prefix(1);
-    while (item.ends_with(' ') || item.ends_with('\t')) item.remove_suffix(1);
-    if (http::equals_without_case(item, token)) return true;
-  }
-  return false;
-}
-
 bool is_of_this_host(std::string_view peer) {
   return peer.starts_with("127.") || peer.starts_with("[::1]:") || peer.starts_with("[::ffff:127.");
 }
 
-/// The frame of a call of 'command' with the arguments in 'body'.
-Result<std::string> frame_of(std::string_view command, std::string_view body) {
+/// The object in the body of a request.
+Result<json::object> body_object(std::string_view body) {
   if (body.size() > limits::kAdminRequestBytes) {
     return failure(StatusCode::InvalidArgument, "the arguments have " + std::to_string(body.size()) + " bytes, and may have " +
                                                     std::to_string(limits::kAdminRequestBytes));
@@ -75,7 +64,24 @@ Result<std::string> frame_of(std::string_view command, std::string_view body) {
   if (const auto doubled = doubled_name(body)) {
     return failure(StatusCode::InvalidArgument, "the body has the name '" + visible_text(doubled->name) + "' twice");
   }
-  json::object request = std::move(value.get_object());
+  return std::move(value.get_object());
+}
+
+/// The token in the body of who signs in.
+Result<std::string> token_in(std::string_view body) {
+  const Result<json::object> object = body_object(body);
+  if (!object) return failure(object.error());
+  const json::value* const token = object->if_contains("token");
+  if (object->size() != 1 || token == nullptr || !token->is_string())
+    return failure(StatusCode::InvalidArgument, "the body must be {\"token\": \"...\"}");
+  return std::string{view(token->get_string())};
+}
+
+/// The frame of a call of 'command' with the arguments in 'body'.
+Result<std::string> frame_of(std::string_view command, std::string_view body) {
+  Result<json::object> arguments = body_object(body);
+  if (!arguments) return failure(arguments.error());
+  json::object request = *std::move(arguments);
   for (const std::string_view ours : {"id", "command"}) {
     if (request.contains(ours)) return failure(StatusCode::InvalidArgument, "no argument has the name '" + std::string{ours} + "'");
   }
@@ -97,6 +103,24 @@ http::Response wrong_method(std::string allowed) {
   return response;
 }
 
+http::Response wrong_type() { return error_response({StatusCode::InvalidArgument, "the Content-Type must be application/json"}); }
+
+/// The answer to a request of nobody that is known.
+http::Response refusal(unsigned status, const std::string& why) {
+  http::Response response = error_response({StatusCode::PermissionDenied, why});
+  response.status = status;
+  if (status == 401) response.fields.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
+http::Response signed_in(const Caller& caller) {
+  json::object who{{"name", caller.token}, {"role", to_string(caller.role)}};
+  if (!caller.group.empty()) who["group"] = caller.group;
+  std::string text;
+  append_json(text, who);
+  return json_response(std::move(text));
+}
+
 }  // namespace
 
 void Api::set_tokens(std::shared_ptr<const TokenTable> tokens) {
@@ -104,67 +128,120 @@ void Api::set_tokens(std::shared_ptr<const TokenTable> tokens) {
   tokens_ = std::move(tokens);
 }
 
-std::optional<Caller> Api::caller_of(const http::Request& request) const {
-  std::shared_ptr<const TokenTable> tokens;
-  {
-    const std::scoped_lock held{guard_};
-    tokens = tokens_;
-  }
-  const std::string_view secret = secret_of(request);
-  return secret.empty() || tokens == nullptr ? std::nullopt : tokens->find(secret);
+std::shared_ptr<const TokenTable> Api::tokens() const {
+  const std::scoped_lock held{guard_};
+  return tokens_;
 }
 
-void Api::refuse(const http::Request& request, http::Answer answer, http::HttpGate& gate) const {
-  const bool has_one = request.field("Authorization") != nullptr;
-  const std::string why = has_one ? "the token is unknown" : "a token is missing: the field \"Authorization: Bearer TOKEN\"";
-  http::Response response = error_response({StatusCode::PermissionDenied, why});
-  response.status = 401;
-  response.fields.push_back({"WWW-Authenticate", "Bearer"});
-  answer.send(std::move(response));
+Api::Identity Api::identify(const http::Request& request) {
+  if (request.field("Authorization") == nullptr) return identify_session(request);
+  const std::string_view secret = secret_of(request);
+  const std::shared_ptr<const TokenTable> table = tokens();
+  const std::optional<Caller> caller = secret.empty() || table == nullptr ? std::nullopt : table->find(secret);
+  return caller ? Identity{.caller = *caller} : Identity{.status = 401, .why = "the token is unknown"};
+}
+
+Api::Identity Api::identify_session(const http::Request& request) {
+  const SessionCookie cookie = session_cookie(request);
+  // Frames have no origin that a later check could see: the cookie does not open them.
+  if (cookie.count == 0 || request.path() == "/api/v1/connect")
+    return {.status = 401, .why = "a token is missing: the field \"Authorization: Bearer TOKEN\""};
+  if (cookie.count > 1) return {.status = 401, .why = "the session's cookie is there twice"};
+  if (const std::string_view why = why_foreign(request, false); !why.empty()) return {.status = 403, .why = std::string{why}};
+  const Sessions::Session* const found = sessions_.find(cookie.secret);
+  const std::shared_ptr<const TokenTable> table = tokens();
+  const std::optional<Caller> caller = found == nullptr || table == nullptr ? std::nullopt : table->find_digest(found->token);
+  if (caller) return {.caller = *caller, .usage = found->usage};
+  sessions_.end(cookie.secret);  // Its token is gone.
+  return {.status = 401, .why = "the session has ended: sign in again"};
+}
+
+void Api::refuse(const http::Request& request, const Identity& nobody, http::Answer answer, http::HttpGate& gate) const {
+  answer.send(refusal(nobody.status, nobody.why));
   const std::string what =
-      "a call of " + request.peer + " to " + visible_text(request.path().substr(0, kPathBytes)) + " was refused: " + why;
+      "a call of " + request.peer + " to " + visible_text(request.path().substr(0, kPathBytes)) + " was refused: " + nobody.why;
   // Without room for it there are enough of them.
   static_cast<void>(gate.post([this, what] { refused_(what); }));
 }
 
-void Api::handle(http::Request request, http::Answer answer, http::HttpGate& gate) const {
+void Api::handle(http::Request request, http::Answer answer, http::HttpGate& gate) {
   if (!request.is_secure && !is_of_this_host(request.peer))
     return answer.send(error_response({StatusCode::PermissionDenied, "the API needs TLS for callers of other hosts: make a new token"}));
-  const std::optional<Caller> caller = caller_of(request);
-  if (!caller) return refuse(request, std::move(answer), gate);
   const std::string_view path = request.path().substr(kRoot.size());
-  if (path == "connect") return connect(request, *caller, std::move(answer), gate);
-  if (path != "openapi.json") return call(request, *caller, std::move(answer), gate);
+  if (path == "session") return session(request, std::move(answer), gate);
+  const Identity who = identify(request);
+  if (who.status != 200) return refuse(request, who, std::move(answer), gate);
+  if (path == "connect") return connect(request, who.caller, std::move(answer), gate);
+  if (path != "openapi.json") return call(request, who, std::move(answer), gate);
   if (request.method != "GET" && request.method != "HEAD") return answer.send(wrong_method("GET"));
-  answer.send({.body = description_});
+  answer.send(json_response(description_));
 }
 
-void Api::call(const http::Request& request, const Caller& caller, http::Answer answer, http::HttpGate& gate) const {
+void Api::session(const http::Request& request, http::Answer answer, http::HttpGate& gate) {
+  if (request.method == "POST") return sign_in(request, std::move(answer), gate);
+  const bool signs_out = request.method == "DELETE";
+  if (!signs_out && request.method != "GET" && request.method != "HEAD") return answer.send(wrong_method("DELETE, GET, HEAD, POST"));
+  const Identity who = identify(request);
+  // A page asks whether it is signed in: the answer "no" is none for the log.
+  if (who.status != 200) return answer.send(refusal(who.status, who.why));
+  if (!signs_out) return answer.send(signed_in(who.caller));
+  if (who.usage == nullptr) return answer.send(error_response({StatusCode::InvalidArgument, "a call with a token has no session to end"}));
+  sessions_.end(session_cookie(request).secret);
+  http::Response response = json_response("{}");
+  response.fields.push_back(set_cookie(request, {}));
+  answer.send(std::move(response));
+}
+
+void Api::sign_in(const http::Request& request, http::Answer answer, http::HttpGate& gate) {
+  // Another site could sign its visitor in with a token of its own, and see what the visitor enters then.
+  if (const std::string_view why = why_foreign(request, true); !why.empty())
+    return refuse(request, {.status = 403, .why = std::string{why}}, std::move(answer), gate);
+  if (!request.lists("Content-Type", kJson)) return answer.send(wrong_type());
+  const Result<std::string> token = token_in(request.body);
+  if (!token) return answer.send(error_response(token.error()));
+  const std::string digest = digest_of(*token);
+  const std::shared_ptr<const TokenTable> table = tokens();
+  const std::optional<Caller> caller = table == nullptr ? std::nullopt : table->find_digest(digest);
+  if (!caller) return refuse(request, {.status = 401, .why = "the token is unknown"}, std::move(answer), gate);
+  sessions_.end(session_cookie(request).secret);  // The browser forgets it.
+  const Result<std::string> secret = sessions_.begin(digest);
+  if (!secret) return answer.send(error_response(secret.error()));
+  http::Response response = signed_in(*caller);
+  response.fields.push_back(set_cookie(request, *secret));
+  answer.send(std::move(response));
+}
+
+void Api::call(const http::Request& request, const Identity& who, http::Answer answer, http::HttpGate& gate) const {
   const std::string_view command = request.path().substr(kRoot.size());
   if (command.empty() || command.find('/') != std::string_view::npos) return answer.send(not_found());
   if (request.method != "POST") return answer.send(wrong_method("POST"));
   // Browsers send other types to any site without asking it.
-  if (!request.body.empty() && !names(request, "Content-Type", "application/json"))
-    return answer.send(error_response({StatusCode::InvalidArgument, "the Content-Type must be application/json"}));
+  if ((who.usage != nullptr || !request.body.empty()) && !request.lists("Content-Type", kJson)) return answer.send(wrong_type());
   Result<std::string> frame = frame_of(command, request.body);
   if (!frame) return answer.send(error_response(frame.error()));
-  const Form form = names(request, "Accept", "text/event-stream") ? Form::Events : Form::Object;
-  gate.forward(std::move(answer),
-               [this, caller, form, sent = *std::move(frame)](http::Answer at_home) { serve(caller, sent, form, std::move(at_home)); });
+  const Form form = request.lists("Accept", "text/event-stream") ? Form::Events : Form::Object;
+  Place place;
+  if (who.usage != nullptr) {
+    Result<Place> taken = place_in(who.usage, form == Form::Events);
+    if (!taken) return answer.send(error_response(taken.error()));
+    place = *std::move(taken);
+  }
+  gate.forward(std::move(answer), [this, caller = who.caller, form, sent = *std::move(frame), place = std::move(place)](
+                                      http::Answer at_home) { serve(caller, sent, form, std::move(at_home), place); });
 }
 
 void Api::connect(const http::Request& request, const Caller& caller, http::Answer answer, http::HttpGate& gate) const {
   if (request.method != "GET") return answer.send(wrong_method("GET"));
-  if (!names(request, "Upgrade", kProtocol) || !names(request, "Connection", "upgrade") || !request.body.empty()) {
+  if (!request.lists("Upgrade", kProtocol) || !request.lists("Connection", "upgrade") || !request.body.empty()) {
     http::Response response = error_response({StatusCode::InvalidArgument, "the request must upgrade to " + std::string{kProtocol}});
     response.status = 426;
-    response.fields = {{"Upgrade", std::string{kProtocol}}};
+    response.fields.push_back({"Upgrade", std::string{kProtocol}});
     return answer.send(std::move(response));
   }
   gate.forward(std::move(answer), [this, caller](http::Answer at_home) { serve(caller, {}, Form::Frames, std::move(at_home)); });
 }
 
-void Api::serve(const Caller& caller, std::string_view frame, Form form, http::Answer answer) const {
+void Api::serve(const Caller& caller, std::string_view frame, Form form, http::Answer answer, Place place) const {
   Result<Ends> ends = make_ends();
   if (!ends) return answer.send(error_response(ends.error()));
   if (!frame.empty()) {
@@ -177,11 +254,15 @@ void Api::serve(const Caller& caller, std::string_view frame, Form form, http::A
     case Form::Frames:
       return answer.relay({.status = 101, .content_type = {}, .fields = {{"Upgrade", std::string{kProtocol}}}}, std::move(ends->ours));
     case Form::Events:
-      return answer.relay({.content_type = "text/event-stream", .fields = {{"Cache-Control", "no-store"}}}, std::move(ends->ours),
-                          [writer = std::make_shared<EventWriter>()](std::string_view bytes) { return writer->put(bytes); });
+      return answer.relay({.content_type = "text/event-stream", .fields = kept_to_the_caller()}, std::move(ends->ours),
+                          [this, place = std::move(place), writer = std::make_shared<EventWriter>()](std::string_view bytes) {
+                            const bool is_over = place != nullptr && clock_.now() >= place->until;
+                            return is_over ? std::nullopt : writer->put(bytes);
+                          });
     case Form::Object:
       return answer.ask(
-          std::move(ends->ours), [reader = std::make_shared<AnswerReader>()](std::string_view bytes) { return reader->put(bytes); },
+          std::move(ends->ours),
+          [place = std::move(place), reader = std::make_shared<AnswerReader>()](std::string_view bytes) { return reader->put(bytes); },
           error_response({StatusCode::DeadlineExceeded, "the answer took too long: ask for events (\"Accept: text/event-stream\")"}));
   }
 }

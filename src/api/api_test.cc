@@ -26,6 +26,17 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
+/// Moved by the caller's thread, and read by the HTTP thread.
+class MovedClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return Instant::from_nanoseconds(ns_); }
+  WallTime wall_now() const noexcept override { return WallTime::from_nanoseconds(ns_); }
+  void advance(Duration by) { ns_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> ns_ = 1;
+};
+
 class Api : public AdminSocket {
  protected:
   Api() : tokens_(*Tokens::open(directory.file("tokens"))) {
@@ -56,7 +67,7 @@ class Api : public AdminSocket {
   void with_api(const std::function<void()>& caller) {
     open();
     api_ = std::make_unique<api::Api>(
-        openapi_of(commands, "1.2.3"), [this](UniqueFd fd, const Caller& who) { server->adopt(std::move(fd), who); },
+        openapi_of(commands, "1.2.3"), session_clock_, [this](UniqueFd fd, const Caller& who) { server->adopt(std::move(fd), who); },
         [this](const std::string& what) { refused_.push_back(what); });
     api_->set_tokens(tokens_.table());
     http::HttpThreadOptions http;
@@ -98,6 +109,7 @@ class Api : public AdminSocket {
   static std::string body_of(const std::string& heard) { return heard.substr(std::min(heard.find("\r\n\r\n"), heard.size() - 4) + 4); }
   Remote remote(const std::string& token) const { return {.url = "http://" + http_->endpoint(), .token = token, .ca_file = {}}; }
 
+  MovedClock session_clock_;
   const std::set<std::string> groups_{"billing"};
   Tokens tokens_;
   std::unique_ptr<api::Api> api_;
@@ -255,6 +267,169 @@ TEST_F(Api, TheDescriptionNamesEachCommandAndItsArguments) {
     const json::value& schema = echo.at("requestBody").at("content").at("application/json").at("schema");
     EXPECT_EQ(schema.at("properties").at("text").at("type"), "string");
     EXPECT_EQ(schema.at("required"), json::array{"text"});
+  });
+}
+
+// What a browser sends. Its page is at http://h unless a field says something else.
+class Browser : public Api {
+ protected:
+  static constexpr std::string_view kOwn = "Origin: http://h\r\nSec-Fetch-Site: same-origin\r\n";
+
+  static std::string request(std::string_view line, std::string_view cookie, std::string_view body = {}, std::string_view more = kOwn) {
+    return std::string{line} + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: application/json\r\n" +
+           (cookie.empty() ? "" : "Cookie: rondo_session=" + std::string{cookie} + "\r\n") + std::string{more} +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string{body};
+  }
+  static std::string sign_in_with(const std::string& secret, std::string_view more = kOwn) {
+    return request("POST /api/v1/session", {}, R"({"token":")" + secret + R"("})", more);
+  }
+  /// Signs in, and returns the cookie's value.
+  std::string cookie(const std::string& secret) const {
+    const std::string heard = say(sign_in_with(secret));
+    EXPECT_THAT(heard, StartsWith("HTTP/1.1 200 "));
+    constexpr std::string_view kName = "\r\nSet-Cookie: rondo_session=";
+    const std::size_t at = heard.find(kName);
+    EXPECT_NE(at, std::string::npos) << heard;
+    return heard.substr(at + kName.size(), 64);
+  }
+  std::string read(std::string_view cookie, std::string_view more = kOwn) const {
+    return say(request("POST /api/v1/read", cookie, {}, more));
+  }
+  std::string who(std::string_view cookie, std::string_view more = {}) const {
+    return say(request("GET /api/v1/session", cookie, {}, more));
+  }
+  /// A connection on which 'text' was sent.
+  UniqueFd begin(const std::string& text) const {
+    UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(http_->port());
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    EXPECT_EQ(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    return fd;
+  }
+};
+
+TEST_F(Browser, SignsInWithATokenAndHasACookieInItsPlace) {
+  const std::string secret = tokens_.add("a", Role::Viewer, "billing").value();
+  const std::string free = token("free", Role::Viewer);
+  with_api([&] {
+    const std::string heard = say(sign_in_with(secret));
+    EXPECT_THAT(heard, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("; Path=/; HttpOnly; SameSite=Strict\r\n"),
+                             HasSubstr("Cache-Control: no-store"), HasSubstr("X-Content-Type-Options: nosniff"),
+                             EndsWith(R"({"name":"a","role":"viewer","group":"billing"})")));
+    EXPECT_THAT(heard, Not(HasSubstr(secret)));
+    const std::string session = cookie(secret);
+    EXPECT_THAT(read(cookie(free)), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Cache-Control: no-store"), HasSubstr("nosniff")));
+    EXPECT_THAT(who(session), EndsWith(R"({"name":"a","role":"viewer","group":"billing"})"));
+    EXPECT_THAT(say(request("POST /api/v1/echo", session, R"({"text":"x"})")), StartsWith("HTTP/1.1 403 ")) << "the role is the token's";
+    EXPECT_THAT(say(request("GET /api/v1/openapi.json", session)), StartsWith("HTTP/1.1 200 "));
+    // Without a browser.
+    EXPECT_THAT(say(sign_in_with(secret, {})), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(say("GET" + post("session", secret, {}).substr(4)), EndsWith(R"({"name":"a","role":"viewer","group":"billing"})"));
+  });
+}
+
+TEST_F(Browser, SigningInNeedsAKnownTokenAndItsForm) {
+  const std::string secret = token("a", Role::Viewer);
+  with_api([&] {
+    EXPECT_THAT(say(sign_in_with(secret + "x")), AllOf(StartsWith("HTTP/1.1 401 "), Not(HasSubstr("Set-Cookie"))));
+    for (const std::string& body : {std::string{}, std::string{"{}"}, std::string{"[]"}, std::string{R"({"token":1})"},
+                                    R"({"token":")" + secret + R"(","more":1})", R"({"token":")" + secret + R"(","token":"x"})"})
+      EXPECT_THAT(say(request("POST /api/v1/session", {}, body)), StartsWith("HTTP/1.1 400 ")) << body;
+    std::string form = sign_in_with(secret);
+    form.replace(form.find("application/json"), 16, "text/plain");
+    EXPECT_THAT(say(form), StartsWith("HTTP/1.1 400 "));
+    for (const char* const origin : {"Origin: http://other\r\n", "Origin: null\r\n", "Sec-Fetch-Site: cross-site\r\n"})
+      EXPECT_THAT(say(sign_in_with(secret, origin)), AllOf(StartsWith("HTTP/1.1 403 "), Not(HasSubstr("Set-Cookie")))) << origin;
+    EXPECT_THAT(say(request("PUT /api/v1/session", {})), AllOf(StartsWith("HTTP/1.1 405 "), HasSubstr("Allow: DELETE, GET, HEAD, POST")));
+  });
+  EXPECT_THAT(refused_, testing::SizeIs(4));
+}
+
+TEST_F(Browser, ARequestOfAnotherPageIsRefused) {
+  const std::string secret = token("a", Role::Admin);
+  with_api([&] {
+    const std::string session = cookie(secret);
+    for (const char* const fields :
+         {"", "Origin: http://other\r\n", "Origin: https://h\r\n", "Origin: http://h\r\nSec-Fetch-Site: same-site\r\n"})
+      EXPECT_THAT(read(session, fields), AllOf(StartsWith("HTTP/1.1 403 "), Not(HasSubstr("WWW-Authenticate")))) << fields;
+    EXPECT_THAT(say(request("DELETE /api/v1/session", session, {}, {})), StartsWith("HTTP/1.1 403 "));
+    EXPECT_THAT(who(session, "Sec-Fetch-Site: cross-site\r\n"), StartsWith("HTTP/1.1 403 "));
+    std::string form = request("POST /api/v1/read", session);
+    form.replace(form.find("application/json"), 16, "text/plain");
+    EXPECT_THAT(say(form), StartsWith("HTTP/1.1 400 ")) << "also without a body";
+    EXPECT_THAT(read(session, "Cookie: rondo_session=" + session + "\r\n" + std::string{kOwn}), StartsWith("HTTP/1.1 401 "));
+    EXPECT_THAT(read(session), StartsWith("HTTP/1.1 200 "));
+  });
+}
+
+TEST_F(Browser, ATokenCountsAloneBesideACookieAndACookieOpensNoFrames) {
+  const std::string viewer = token("viewer", Role::Viewer);
+  const std::string oper = token("operator", Role::Operator);
+  with_api([&] {
+    const std::string session = cookie(oper);
+    EXPECT_THAT(say(post("echo", oper, R"({"text":"x"})", "Cookie: rondo_session=none\r\n")), StartsWith("HTTP/1.1 200 "));
+    const std::string both = "Cookie: rondo_session=" + session + "\r\n" + std::string{kOwn};
+    EXPECT_THAT(say(post("echo", viewer, R"({"text":"x"})", both)), StartsWith("HTTP/1.1 403 "));
+    EXPECT_THAT(say(post("read", "wrong", {}, both)), StartsWith("HTTP/1.1 401 "));
+    EXPECT_THAT(say("DELETE" + post("session", viewer, {}, both).substr(4)), StartsWith("HTTP/1.1 400 "));
+    const std::string upgrade = "Upgrade: rondo-admin\r\n" + std::string{kOwn};
+    EXPECT_THAT(say(request("GET /api/v1/connect", session, {}, upgrade)), StartsWith("HTTP/1.1 401 "));
+  });
+}
+
+TEST_F(Browser, ASessionEndsWithItsTokenAndWhenItsUserSignsOutOrLeaves) {
+  const std::string secret = token("a", Role::Viewer);
+  const std::string admin = token("admin", Role::Admin);
+  with_api([&] {
+    EXPECT_THAT(who({}), StartsWith("HTTP/1.1 401 "));
+    const std::string signed_out = cookie(secret);
+    const std::string kept = cookie(secret);
+    EXPECT_THAT(say(request("DELETE /api/v1/session", signed_out)), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Max-Age=0")));
+    EXPECT_THAT(who(signed_out), StartsWith("HTTP/1.1 401 "));
+    EXPECT_THAT(read(kept), StartsWith("HTTP/1.1 200 "));
+    // Signing in again leaves no session behind.
+    std::string again = sign_in_with(secret);
+    again.insert(again.find("Origin"), "Cookie: rondo_session=" + kept + "\r\n");
+    EXPECT_THAT(say(again), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(who(kept), StartsWith("HTTP/1.1 401 "));
+    const std::string unused = cookie(secret);
+    session_clock_.advance(limits::kApiSessionIdle);
+    EXPECT_THAT(who(unused), StartsWith("HTTP/1.1 401 "));
+    const std::string removed = cookie(secret);
+    EXPECT_THAT(say(post("token-remove", admin, R"({"name":"a"})")), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(who(removed), StartsWith("HTTP/1.1 401 "));
+  });
+  EXPECT_THAT(refused_, testing::IsEmpty()) << "asking is no call";
+}
+
+TEST_F(Browser, ASessionHasSoManyStreamsAndTheyEndWithIt) {
+  const std::string secret = token("a", Role::Viewer);
+  with_api([&] {
+    const std::string session = cookie(secret);
+    const std::string stream = request("POST /api/v1/wait", session, {}, "Accept: text/event-stream\r\n" + std::string{kOwn});
+    std::vector<UniqueFd> open;
+    for (std::size_t i = 0; i < limits::kApiSessionStreams; ++i) {
+      open.push_back(begin(stream));
+      // Its head has arrived: the stream is under way.
+      char byte = 0;
+      ASSERT_EQ(::recv(open.back().get(), &byte, 1, 0), 1);
+    }
+    EXPECT_THAT(say(stream), AllOf(StartsWith("HTTP/1.1 429 "), HasSubstr("streams of events")));
+    EXPECT_THAT(read(session), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(read(cookie(secret)), StartsWith("HTTP/1.1 200 "));
+    // A place is free again when the daemon has seen that the browser is gone.
+    open.pop_back();
+    while (gone_ == 0) ASSERT_THAT(read(session), StartsWith("HTTP/1.1 200 "));
+    const UniqueFd another = begin(stream);
+    char byte[9] = {};
+    ASSERT_EQ(::recv(another.get(), byte, sizeof byte, MSG_WAITALL), static_cast<ssize_t>(sizeof byte));
+    EXPECT_EQ(std::string(byte, sizeof byte), "HTTP/1.1 ");
+    char status[3] = {};
+    ASSERT_EQ(::recv(another.get(), status, sizeof status, MSG_WAITALL), static_cast<ssize_t>(sizeof status));
+    EXPECT_EQ(std::string(status, sizeof status), "200");
   });
 }
 

@@ -18,6 +18,27 @@ inline constexpr std::size_t kApiTokens = 256;
 /// `Api.AnAnswerAboveTheLimitIsRefusedAndItsEventsAreNot`.
 inline constexpr std::size_t kApiAnswerBytes = std::size_t{8} * 1024 * 1024;
 
+/// Sessions of browsers.
+/// Reached: the one that was unused for the longest time ends. Figure: none: its user signs in again. Test:
+/// `Sessions.TheOneUnusedForTheLongestTimeGivesWay`.
+inline constexpr std::size_t kApiSessions = 256;
+
+/// How long a session may be unused.
+/// Reached: it ends. Figure: none: its user signs in again. Test: `Sessions.OneEndsWithoutCallsAndInAnyCaseAfterAWeek`.
+inline constexpr Duration kApiSessionIdle = 12h;
+
+/// How long a session may exist.
+/// Reached: it ends, with its streams. Figure: none: its user signs in again. Test: `Sessions.OneEndsWithoutCallsAndInAnyCaseAfterAWeek`.
+inline constexpr Duration kApiSessionTime = 7 * 24h;
+
+/// Streams of events of one session: pages that were left open must not take all places of the daemon.
+/// Reached: ResourceExhausted (429). Figure: none: the caller gets the error. Test: `Sessions.APlaceIsFreeAgainWhenItsCallHasEnded`.
+inline constexpr std::size_t kApiSessionStreams = 4;
+
+/// Other calls of one session that are under way.
+/// Reached: ResourceExhausted (429). Figure: none: the caller gets the error. Test: `Sessions.APlaceIsFreeAgainWhenItsCallHasEnded`.
+inline constexpr std::size_t kApiSessionCalls = 16;
+
 /// How long a client of `--url` may take to connect: the name, TCP, TLS and the upgrade.
 /// Reached: Unavailable. Figure: none: the caller gets the error. Test: `Dial.AServerThatDoesNotAnswerIsLeft`.
 inline constexpr Duration kDialTime = 10s;

@@ -43,12 +43,6 @@ std::string hexadecimal(std::string_view bytes) {
   return text;
 }
 
-std::string digest_of(std::string_view secret) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  ::SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
-  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
-}
-
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytes && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -92,6 +86,19 @@ Result<std::string> text_of(const std::string& path) {
 
 }  // namespace
 
+std::string digest_of(std::string_view secret) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  ::SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest.data());
+  return hexadecimal({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+Result<std::string> random_secret() {
+  std::array<char, kSecretBytes> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return failure(status_from_errno(errno, "the system gave no random bytes"));
+  return hexadecimal({bytes.data(), bytes.size()});
+}
+
 std::optional<Role> role_named(std::string_view name) noexcept {
   for (const Role role : {Role::Viewer, Role::Worker, Role::Operator, Role::Admin}) {
     if (name == to_string(role)) return role;
@@ -110,8 +117,10 @@ std::string version_of(const std::string& path) {
   return version;
 }
 
-std::optional<Caller> TokenTable::find(std::string_view secret) const {
-  const auto found = by_digest_.find(digest_of(secret));
+std::optional<Caller> TokenTable::find(std::string_view secret) const { return find_digest(digest_of(secret)); }
+
+std::optional<Caller> TokenTable::find_digest(const std::string& digest) const {
+  const auto found = by_digest_.find(digest);
   return found == by_digest_.end() ? std::nullopt : std::optional{found->second};
 }
 
@@ -183,10 +192,9 @@ Result<std::string> Tokens::add(const std::string& name, Role role, const std::s
   if (tokens_.contains(name)) return failure(StatusCode::AlreadyExists, "there is a token '" + name + "'");
   if (tokens_.size() >= limits::kApiTokens)
     return failure(StatusCode::ResourceExhausted, "there are " + std::to_string(limits::kApiTokens) + " tokens, and no more are possible");
-  std::array<char, kSecretBytes> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return failure(status_from_errno(errno, "the system gave no random bytes"));
-  std::string secret = std::string{kPrefix} + hexadecimal({bytes.data(), bytes.size()});
+  const Result<std::string> random = random_secret();
+  if (!random) return failure(random.error());
+  std::string secret = std::string{kPrefix} + *random;
   tokens_[name] = {digest_of(secret), caller_with(name, role, group)};
   if (Status written = write(); !written.ok()) {
     tokens_.erase(name);

@@ -23,6 +23,8 @@ class TokenTable {
   /// The caller with this secret; empty if there is none. The time depends on the length of 'secret', and on no digest: the comparison of
   /// digests tells an attacker nothing about a secret.
   std::optional<Caller> find(std::string_view secret) const;
+  /// The same, by digest_of() the secret.
+  std::optional<Caller> find_digest(const std::string& digest) const;
 
  private:
   friend class Tokens;
@@ -64,6 +66,11 @@ class Tokens {
   std::map<std::string, Token> tokens_;
   std::map<std::string, std::uint32_t> users_;  // By name: a token that comes back is the same user.
 };
+
+/// 256 random bits in hexadecimal digits; the system's error if it gives none.
+Result<std::string> random_secret();
+/// SHA-256 in hexadecimal digits.
+std::string digest_of(std::string_view secret);
 
 /// The role of this name (to_string in admin/peer.h); empty if there is none.
 std::optional<Role> role_named(std::string_view name) noexcept;

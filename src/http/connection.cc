@@ -150,6 +150,7 @@ void Connection::read_some() {
 
 void Connection::feed(std::string_view bytes) {
   const RequestParser::Progress before = parser_.progress();
+  parser_.set_secure(channel_.is_tls());
   const std::size_t taken = parser_.put(bytes);
   unread_.assign(bytes.substr(taken));
   // The header's time begins with its first byte, the body's with the end of the header.
@@ -179,7 +180,6 @@ void Connection::refuse(unsigned status, std::string_view why) {
 void Connection::handle() {
   Request request = parser_.take();
   at_handler_ = request.body.capacity();
-  request.is_secure = channel_.is_tls();
   closes_ = !request.keep_alive;
   is_head_ = request.method == "HEAD";
   enter(Phase::Handling);

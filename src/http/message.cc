@@ -32,12 +32,24 @@ std::string date(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts)};
 }
 
+/// True of parameters such as "; q=0.000".
+bool has_no_quality(std::string_view parameters) noexcept {
+  const std::size_t at = parameters.find("q=0");
+  return at != std::string_view::npos && trimmed(parameters.substr(at + 3)).find_first_not_of(".0") == std::string_view::npos;
+}
+
 bool has_body(unsigned status) noexcept { return status >= 200 && status != 204 && status != 304; }
 
 }  // namespace
 
 bool equals_without_case(std::string_view a, std::string_view b) noexcept {
   return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
+}
+
+std::string_view trimmed(std::string_view text) noexcept {
+  while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+  while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+  return text;
 }
 
 bool is_field(std::string_view name, std::string_view value) noexcept {
@@ -47,6 +59,18 @@ bool is_field(std::string_view name, std::string_view value) noexcept {
 const std::string* Request::field(std::string_view name) const noexcept {
   const auto found = std::ranges::find_if(fields, [name](const Field& one) { return equals_without_case(one.name, name); });
   return found == fields.end() ? nullptr : &found->value;
+}
+
+bool Request::lists(std::string_view name, std::string_view token) const noexcept {
+  const std::string* const value = field(name);
+  for (std::string_view rest = value == nullptr ? std::string_view{} : *value; !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const std::string_view item = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    const std::size_t end = std::min(item.find(';'), item.size());
+    if (equals_without_case(trimmed(item.substr(0, end)), token) && !has_no_quality(item.substr(end))) return true;
+  }
+  return false;
 }
 
 Response text_response(unsigned status, std::string_view text) {

@@ -15,6 +15,8 @@ struct Field {
 };
 
 bool equals_without_case(std::string_view a, std::string_view b) noexcept;
+/// Without blanks and tabs at its ends.
+std::string_view trimmed(std::string_view text) noexcept;
 /// True if 'name' is a token of HTTP and 'value' has no control characters except tabs: the pair is safe in a header.
 bool is_field(std::string_view name, std::string_view value) noexcept;
 
@@ -32,6 +34,8 @@ struct Request {
   std::string_view path() const noexcept { return std::string_view{target}.substr(0, target.find('?')); }
   /// The value of the first field of this name, or null. O(fields).
   const std::string* field(std::string_view name) const noexcept;
+  /// True if the first field of this name is a list separated by commas that has 'token', and not with the quality 0 ("gzip;q=0").
+  bool lists(std::string_view name, std::string_view token) const noexcept;
 };
 
 /// What the handler answers. The server adds Date, Content-Length and Connection.

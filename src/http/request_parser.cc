@@ -230,6 +230,7 @@ std::size_t RequestParser::take_head(std::string_view bytes) {
 void RequestParser::parse_head() {
   beast_ = std::make_unique<Beast>(body_limit_);
   beast_->request.peer = peer_;
+  beast_->request.is_secure = is_secure_;
   if (!give(element_, "header")) return;
   std::string{}.swap(element_);  // Frees its memory.
   line_begin_ = 0;

@@ -43,6 +43,8 @@ class RequestParser {
   explicit RequestParser(const BodyLimit& body_limit, std::string peer = {});
   ~RequestParser();
 
+  /// Request::is_secure of requests whose header ends from now on.
+  void set_secure(bool is_secure) noexcept { is_secure_ = is_secure; }
   /// Reads from the front of 'bytes' to the end of a request at most, and returns how many bytes it took: all, unless Done or Refused.
   /// O(bytes). An exception of the limit's function leaves it; the parser can then only be destroyed.
   std::size_t put(std::string_view bytes);
@@ -72,6 +74,7 @@ class RequestParser {
 
   const BodyLimit& body_limit_;
   const std::string peer_;
+  bool is_secure_ = false;
   Progress progress_ = Progress::Start;
   Part part_ = Part::Line;
   std::string element_;         // The header, or the lines before a chunk, as far as they were read.

@@ -93,7 +93,7 @@ Status HttpFront::start(commands::Context& commands) {
   commands_ = &commands;
   if (tokens_) {
     api_ = std::make_unique<api::Api>(
-        api::openapi_of(commands.registry, RONDO_VERSION),
+        api::openapi_of(commands.registry, RONDO_VERSION), runtime_.scheduler().clock(),
         [&commands](UniqueFd fd, const Caller& caller) {
           if (commands.server != nullptr) commands.server->adopt(std::move(fd), caller);
         },
@@ -153,7 +153,7 @@ Status HttpFront::call(http::ClientRequest request, http::CallDone done) {
 
 /// More than the usual bytes only for those who may say something.
 std::size_t HttpFront::body_limit(const http::Request& head) const {
-  if (api_ != nullptr && api::Api::serves(head.path())) return api_->caller_of(head) ? limits::kAdminRequestBytes : limits::kHttpBodyBytes;
+  if (api_ != nullptr && api::Api::serves(head.path())) return api_->knows(head) ? limits::kAdminRequestBytes : limits::kHttpBodyBytes;
   return door_limit_ ? door_limit_(head) : limits::kHttpBodyBytes;
 }
 

@@ -1,0 +1,67 @@
+#include "api/sessions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/tokens.h"
+
+namespace rondo::api {
+
+Result<std::string> Sessions::begin(std::string token) {
+  Result<std::string> secret = random_secret();
+  if (!secret) return secret;
+  make_room();
+  const Instant now = clock_.now();
+  auto usage = std::make_shared<Usage>();
+  usage->until = now + limits::kApiSessionTime;
+  by_digest_[digest_of(*secret)] = {.token = std::move(token), .began = now, .used = now, .usage = std::move(usage)};
+  return secret;
+}
+
+const Sessions::Session* Sessions::find(std::string_view secret) {
+  const auto found = by_digest_.find(digest_of(secret));
+  if (found == by_digest_.end()) return nullptr;
+  if (is_over(found->second)) {
+    erase(found);
+    return nullptr;
+  }
+  found->second.used = clock_.now();
+  return &found->second;
+}
+
+void Sessions::end(std::string_view secret) {
+  if (const auto found = by_digest_.find(digest_of(secret)); found != by_digest_.end()) erase(found);
+}
+
+bool Sessions::is_over(const Session& session) const noexcept {
+  const Instant now = clock_.now();
+  return now - session.used >= limits::kApiSessionIdle || now - session.began >= limits::kApiSessionTime;
+}
+
+void Sessions::erase(Table::iterator session) {
+  session->second.usage->until = clock_.now();
+  by_digest_.erase(session);
+}
+
+void Sessions::make_room() {
+  for (auto next = by_digest_.begin(); next != by_digest_.end();) {
+    const auto session = next++;
+    if (is_over(session->second)) erase(session);
+  }
+  if (by_digest_.size() < limits::kApiSessions) return;
+  erase(std::ranges::min_element(by_digest_, {}, [](const Table::value_type& one) { return one.second.used; }));
+}
+
+Result<Place> place_in(const std::shared_ptr<Usage>& usage, bool is_stream) {
+  std::atomic<std::size_t>& taken = is_stream ? usage->streams : usage->calls;
+  const std::size_t most = is_stream ? limits::kApiSessionStreams : limits::kApiSessionCalls;
+  // Only the HTTP thread takes places, so none is taken in between.
+  if (taken >= most) {
+    return failure(StatusCode::ResourceExhausted, "the session has " + std::to_string(most) +
+                                                      (is_stream ? " streams of events" : " calls") + " under way, and may have no more");
+  }
+  ++taken;
+  return Place{usage.get(), [usage, &taken](const Usage*) { --taken; }};
+}
+
+}  // namespace rondo::api

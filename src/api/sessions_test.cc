@@ -1,0 +1,163 @@
+// The table of sessions with a clock that the test moves, and what a request of a browser says about its page.
+#include "api/sessions.h"
+
+#include <gmock/gmock.h>
+
+#include "api/browser.h"
+#include "rondo/sched/sim_clock.h"
+
+namespace rondo::api {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Sessions : public testing::Test {
+ protected:
+  std::string begin(const std::string& token = "digest") { return sessions_.begin(token).value(); }
+
+  SimClock clock_;
+  api::Sessions sessions_{clock_};
+};
+
+TEST_F(Sessions, ASecretOf256BitsFindsItsToken) {
+  const std::string one = begin("one");
+  const std::string other = begin("other");
+  EXPECT_EQ(one.size(), 64U);
+  EXPECT_NE(one, other);
+  ASSERT_NE(sessions_.find(one), nullptr);
+  EXPECT_EQ(sessions_.find(one)->token, "one");
+  EXPECT_EQ(sessions_.find(other)->token, "other");
+  for (const std::string& wrong : {std::string{}, one.substr(1), one + "0", std::string(64, '0'), std::string(5000, 'x')})
+    EXPECT_EQ(sessions_.find(wrong), nullptr) << wrong;
+}
+
+TEST_F(Sessions, OneThatEndedIsNotFoundAndItsStreamsAreOver) {
+  const std::string secret = begin();
+  const std::shared_ptr<Usage> usage = sessions_.find(secret)->usage;
+  EXPECT_GT(usage->until, clock_.now());
+  sessions_.end("unknown");
+  sessions_.end(secret);
+  EXPECT_EQ(sessions_.find(secret), nullptr);
+  EXPECT_LE(usage->until, clock_.now());
+  EXPECT_EQ(sessions_.size(), 0U);
+}
+
+TEST_F(Sessions, OneEndsWithoutCallsAndInAnyCaseAfterAWeek) {
+  const std::string used = begin();
+  const std::string unused = begin();
+  clock_.advance(limits::kApiSessionIdle - 1ns);
+  EXPECT_NE(sessions_.find(used), nullptr);
+  clock_.advance(1ns);
+  EXPECT_EQ(sessions_.find(unused), nullptr);
+  const Instant end = clock_.now() - limits::kApiSessionIdle + limits::kApiSessionTime;
+  for (; clock_.now() + 1h < end; clock_.advance(1h)) ASSERT_NE(sessions_.find(used), nullptr);
+  clock_.advance_to(end - 1ns);
+  ASSERT_NE(sessions_.find(used), nullptr);
+  EXPECT_EQ(sessions_.find(used)->usage->until, end);
+  clock_.advance(1ns);
+  EXPECT_EQ(sessions_.find(used), nullptr);
+}
+
+TEST_F(Sessions, TheOneUnusedForTheLongestTimeGivesWay) {
+  const std::string first = begin();
+  clock_.advance(1s);
+  const std::string second = begin();
+  clock_.advance(1s);
+  for (std::size_t i = 2; i < limits::kApiSessions; ++i) begin();
+  clock_.advance(1s);
+  EXPECT_NE(sessions_.find(first), nullptr);
+  begin();
+  EXPECT_EQ(sessions_.size(), limits::kApiSessions);
+  EXPECT_NE(sessions_.find(first), nullptr);
+  EXPECT_EQ(sessions_.find(second), nullptr);
+}
+
+TEST_F(Sessions, ThoseWhoseTimeIsOverGiveWayFirst) {
+  for (std::size_t i = 1; i < limits::kApiSessions; ++i) begin();
+  clock_.advance(limits::kApiSessionIdle);
+  const std::string kept = begin();
+  begin();
+  EXPECT_EQ(sessions_.size(), 2U);
+  EXPECT_NE(sessions_.find(kept), nullptr);
+}
+
+TEST_F(Sessions, APlaceIsFreeAgainWhenItsCallHasEnded) {
+  const std::shared_ptr<Usage> usage = sessions_.find(begin())->usage;
+  for (const auto& [is_stream, most] : {std::pair{true, limits::kApiSessionStreams}, std::pair{false, limits::kApiSessionCalls}}) {
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < most; ++i) places.push_back(place_in(usage, is_stream).value());
+    Place copy = places.back();
+    const Result<Place> refused = place_in(usage, is_stream);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code(), StatusCode::ResourceExhausted);
+    EXPECT_THAT(std::string{refused.error().message()}, HasSubstr(std::to_string(most)));
+    places.pop_back();
+    EXPECT_FALSE(place_in(usage, is_stream).has_value()) << "a copy holds the place";
+    copy.reset();
+    EXPECT_TRUE(place_in(usage, is_stream).has_value());
+  }
+}
+
+http::Request request_of(std::string method, std::vector<http::Field> fields, bool is_secure = false) {
+  http::Request request;
+  request.method = std::move(method);
+  request.fields = std::move(fields);
+  request.fields.push_back({"Host", "h:1"});
+  request.is_secure = is_secure;
+  return request;
+}
+
+TEST(SessionCookies, TheOneOfTheNameIsFoundAmongOthers) {
+  const auto cookie = [](std::vector<http::Field> fields, bool is_secure = false) {
+    const http::Request request = request_of("GET", std::move(fields), is_secure);
+    const SessionCookie found = session_cookie(request);
+    return std::pair{found.count, std::string{found.secret}};
+  };
+  EXPECT_EQ(cookie({}), std::pair(std::size_t{0}, std::string{}));
+  EXPECT_EQ(cookie({{"Cookie", "a=1; rondo_session=x;b"}}), std::pair(std::size_t{1}, std::string{"x"}));
+  EXPECT_EQ(cookie({{"cookie", "rondo_session=x=y"}}), std::pair(std::size_t{1}, std::string{"x=y"}));
+  EXPECT_EQ(cookie({{"Cookie", "Rondo_session=x; xrondo_session=x; rondo_session"}}).first, 0U);
+  EXPECT_EQ(cookie({{"Cookie", "rondo_session=x; rondo_session=y"}}).first, 2U);
+  EXPECT_EQ(cookie({{"Cookie", "rondo_session=x"}, {"Cookie", "rondo_session=y"}}).first, 2U);
+  // What came without TLS does not count over TLS, nor the other way round.
+  EXPECT_EQ(cookie({{"Cookie", "__Host-rondo_session=s; rondo_session=p"}}, true), std::pair(std::size_t{1}, std::string{"s"}));
+  EXPECT_EQ(cookie({{"Cookie", "__Host-rondo_session=s; rondo_session=p"}}), std::pair(std::size_t{1}, std::string{"p"}));
+}
+
+TEST(SessionCookies, NoScriptAndNoOtherSiteHasIt) {
+  const http::Field plain = set_cookie(request_of("POST", {}), "x");
+  EXPECT_EQ(plain.name, "Set-Cookie");
+  EXPECT_EQ(plain.value, "rondo_session=x; Path=/; HttpOnly; SameSite=Strict");
+  EXPECT_EQ(set_cookie(request_of("POST", {}, true), "x").value, "__Host-rondo_session=x; Path=/; HttpOnly; SameSite=Strict; Secure");
+  EXPECT_EQ(set_cookie(request_of("POST", {}), {}).value, "rondo_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
+}
+
+TEST(SessionCookies, ARequestOfAnotherPageIsForeign) {
+  const auto is_own = [](const std::string& method, std::vector<http::Field> fields, bool is_secure = false) {
+    return why_foreign(request_of(method, std::move(fields), is_secure), false).empty();
+  };
+  for (const char* const method : {"POST", "DELETE"}) {
+    EXPECT_TRUE(is_own(method, {{"Origin", "http://h:1"}}));
+    EXPECT_TRUE(is_own(method, {{"origin", "http://h:1"}, {"sec-fetch-site", "same-origin"}}));
+    EXPECT_TRUE(is_own(method, {{"Origin", "https://h:1"}}, true));
+    EXPECT_FALSE(is_own(method, {}));
+    EXPECT_FALSE(is_own(method, {{"Sec-Fetch-Site", "same-origin"}}));
+    EXPECT_FALSE(is_own(method, {{"Origin", "http://h:1"}}, true));
+    for (const char* const origin : {"https://h:1", "http://h:2", "http://h", "http://h:11", "http://H:1", "http://h:1/", "null", ""})
+      EXPECT_FALSE(is_own(method, {{"Origin", origin}})) << origin;
+    EXPECT_FALSE(is_own(method, {{"Origin", "http://h:1"}, {"Origin", "http://h:1"}}));
+    for (const char* const site : {"cross-site", "same-site", "none", ""})
+      EXPECT_FALSE(is_own(method, {{"Origin", "http://h:1"}, {"Sec-Fetch-Site", site}})) << site;
+  }
+  for (const char* const site : {"same-origin", "none"}) EXPECT_TRUE(is_own("GET", {{"Sec-Fetch-Site", site}})) << site;
+  for (const char* const site : {"cross-site", "same-site", ""}) EXPECT_FALSE(is_own("GET", {{"Sec-Fetch-Site", site}})) << site;
+  EXPECT_TRUE(is_own("GET", {}));
+  EXPECT_FALSE(is_own("GET", {{"Origin", "http://other"}}));
+  EXPECT_THAT(why_foreign(request_of("POST", {}), true), IsEmpty());
+  EXPECT_THAT(why_foreign(request_of("POST", {{"Origin", "http://other"}}), true), Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace rondo::api
