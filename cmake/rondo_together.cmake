@@ -6,6 +6,7 @@
 option(RONDO_TOGETHER "Compile several files as one, with precompiled headers" OFF)
 set(RONDO_FILES_TOGETHER 12)
 set(RONDO_ALONE src/journal/journal_test.cc src/store/zmq/frame_test.cc src/store/redis/doctor_test.cc
+    src/console/files.cc
     tests/scenarios/zmq_orch_test.cc)
 list(TRANSFORM RONDO_ALONE PREPEND ${PROJECT_SOURCE_DIR}/)
 

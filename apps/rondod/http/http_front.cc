@@ -100,6 +100,7 @@ Status HttpFront::start(commands::Context& commands) {
         [this](const std::string& what) {
           log_.warn("API", {{"why", what}});
         });
+    console_.emplace();
     publish_tokens();
   }
   http::HttpThreadOptions given = options();
@@ -159,6 +160,7 @@ std::size_t HttpFront::body_limit(const http::Request& head) const {
 
 void HttpFront::handle(http::Request request, http::Answer answer, http::HttpGate& gate) const {
   if (api_ != nullptr && api::Api::serves(request.path())) return api_->handle(std::move(request), std::move(answer), gate);
+  if (console_ && console::Console::serves(request.path())) return answer.send(console_->answer(request));
   if (door_) return door_(std::move(request), std::move(answer), gate);
   answer.send(http::text_response(404, "there is no such path"));
 }

@@ -10,6 +10,7 @@
 
 #include "api/api.h"
 #include "api/tokens.h"
+#include "console/console.h"
 #include "http/http_thread.h"
 #include "rondo/sched/timer.h"
 #include "rondod/http/front.h"
@@ -57,6 +58,7 @@ class HttpFront final : public Front {
   std::map<std::string, std::string> published_;  // What the API knows: the name, and the digest with role and group.
   TimerSource watch_;                             // For the file of tokens, which several schedulers may share.
   std::unique_ptr<api::Api> api_;
+  std::optional<console::Console> console_;  // Beside the API.
   commands::Context* commands_ = nullptr;
   std::unique_ptr<http::HttpThread> thread_;
 };
