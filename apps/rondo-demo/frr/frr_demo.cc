@@ -22,6 +22,7 @@
 #include "rondo-demo/frr/frr_report.h"
 #include "rondo-demo/frr/pinger.h"
 #include "rondo-demo/frr/route_events.h"
+#include "rondo-demo/testbed/console.h"
 #include "rondo-demo/testbed/daemon_process.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
@@ -75,6 +76,7 @@ class FrrDemo {
   std::unique_ptr<netlink::Lab> box_;
   std::unique_ptr<frr::Network> network_;
   std::unique_ptr<DataPlane> plane_;
+  Console console_;
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
   FrrReport report_;
@@ -132,13 +134,15 @@ Status FrrDemo::prepare_network() {
 
 Status FrrDemo::start_rondod() {
   const std::size_t reserve = (prefixes_.size() * kBytesPerRoute) >> 20U;
-  auto daemon = DaemonProcess::start({.program = options_.rondod, .reserve_mib = reserve, .frr_namespace = box_->path()});
+  auto daemon = DaemonProcess::start(
+      {.program = options_.rondod, .reserve_mib = reserve, .console = console_.socket(), .frr_namespace = box_->path()});
   if (!daemon) return daemon.error();
   daemon_ = std::move(*daemon);
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
   std::printf("rondod runs in the namespace %s, socket %s\n", box_->name().c_str(), daemon_->socket().c_str());
+  if (Status opened = console_.open(*client_); !opened.ok()) return opened;
   for (const frr::Row& row : frr::Network::rows()) {
     json::array fields;
     for (const auto& [name, value] : row.fields) fields.push_back(json::array{name, value});
@@ -362,7 +366,7 @@ void FrrDemo::serve() const {
       "\nserving until Ctrl-C; in another terminal:\n  export RONDO_SOCKET=%s\n  rondo why ROUTE_TABLE %s\n  rondo stats\n"
       "  ip -n %s route show table 100\n",
       daemon_->socket().c_str(), prefixes_.front().c_str(), box_->name().c_str());
-  std::fflush(stdout);
+  console_.print();
   const sigset_t set = ending_signals();
   int signal = 0;
   ::sigwait(&set, &signal);

@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "manual/command_words.h"
 #include "rondo-demo/jobs/executors_load.h"
 #include "rondo-demo/jobs/jobs_report.h"
+#include "rondo-demo/testbed/console.h"
 #include "rondo-demo/testbed/daemon_process.h"
 #include "rondo-demo/testbed/postgresql_process.h"
 #include "rondo/base/clock.h"
@@ -66,10 +68,16 @@ class JobsDemo {
  private:
   Status start() {
     if (options_.at_postgresql) return start_schedulers();
-    auto daemon = DaemonProcess::start({.program = options_.rondod, .only_jobs = true, .executors = options_.executors > 0});
+    if (options_.executors == 0) console_.emplace();
+    auto daemon = DaemonProcess::start({.program = options_.rondod,
+                                        .only_jobs = true,
+                                        .executors = options_.executors > 0,
+                                        .console = console_ ? console_->socket() : -1});
     if (!daemon) return daemon.error();
     daemon_ = std::move(*daemon);
-    return {};
+    const auto client = daemon_->connect();
+    if (!client) return client.error();
+    return console_ ? console_->open(**client) : Status{};
   }
 
   /// Several rondods on one database, of which one runs the jobs.
@@ -311,6 +319,7 @@ class JobsDemo {
 
   JobsOptions options_;
   SystemClock clock_;
+  std::optional<Console> console_;                        // With one rondod and without executors.
   std::unique_ptr<PostgresqlProcess> server_;             // Null with the jobs in a file.
   std::vector<std::unique_ptr<DaemonProcess>> standbys_;  // With a server: the rondods that do not run the jobs.
   std::unique_ptr<DaemonProcess> daemon_;                 // That runs the jobs.

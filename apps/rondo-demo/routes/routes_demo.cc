@@ -75,6 +75,8 @@ Status RoutesDemo::prepare_routes() {
 Status RoutesDemo::prepare_box() {
   std::vector<std::string> ports;
   for (unsigned p = 0; p <= feed::kPorts; ++p) ports.push_back(plan_->port_name(p));
+  // With executors the daemon listens for them, at a port inside the namespace.
+  if (options_.executors == 0) console_.emplace();
   if (!options_.simulated) {
     Status made;
     if (auto testbed = Testbed::enter()) {
@@ -108,7 +110,8 @@ Status RoutesDemo::prepare_box() {
                                       .store_url = redis_ != nullptr ? redis_->url() : "",
                                       .journal = options_.journal_path,
                                       .jobs = kHasJobs,
-                                      .executors = options_.executors > 0});
+                                      .executors = options_.executors > 0,
+                                      .console = console_ ? console_->socket() : -1});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
@@ -119,6 +122,8 @@ Status RoutesDemo::prepare_box() {
   if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
   if (Status started = kHasJobs ? start_jobs() : Status{}; !started.ok()) return started;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
+  if (!console_) std::printf("no console: with --executors rondod's HTTP port is in the namespace of the executors\n");
+  if (Status opened = console_ ? console_->open(*client_) : Status{}; !opened.ok()) return opened;
   if (options_.simulated) return {};
   auto plane = make_linux_dataplane({});
   if (!plane) return plane.error();
@@ -448,6 +453,7 @@ void RoutesDemo::serve() {
       "  rondo parked\n  rondo stats\n",
       socket.c_str());
   if (kHasJobs) std::printf("  rondo job list\n  rondo job runs sample/every-200ms\n");
+  if (console_) console_->print();
   std::fflush(stdout);
   const int fd = ::signalfd(-1, &set, SFD_CLOEXEC);
   while (daemon_->running()) {

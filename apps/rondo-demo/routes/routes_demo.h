@@ -18,6 +18,7 @@
 #include "rondo-demo/measurement/link_event_log.h"
 #include "rondo-demo/measurement/verify.h"
 #include "rondo-demo/output/report.h"
+#include "rondo-demo/testbed/console.h"
 #include "rondo-demo/testbed/daemon_process.h"
 #include "rondo-demo/testbed/flapper.h"
 #include "rondo-demo/testbed/redis_process.h"
@@ -96,6 +97,7 @@ class RoutesDemo {
   std::uint64_t asked_ = 0;
   std::unique_ptr<RedisProcess> redis_;       // Only with --store redis; destroyed after the daemon.
   std::unique_ptr<ExecutorsLoad> executors_;  // Null without; destroyed after the daemon, which waits for their runs.
+  std::optional<Console> console_;            // Empty with executors; destroyed after the daemon.
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<AdminClient> flap_client_;  // Only with the simulated data plane.

@@ -35,6 +35,10 @@ std::string toml_string(std::string_view text) {
   return literal + "\"";
 }
 
+/// Becomes the program of its arguments, which takes descriptor 3 as a socket of the service manager with the name "http".
+constexpr const char* kPassSocket = "export LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=http; exec \"$@\"";
+constexpr int kPassedSocket = 3;
+
 /// Beside the socket.
 std::string token_file(const std::string& socket) { return socket.substr(0, socket.rfind('/')) + "/token"; }
 
@@ -45,16 +49,19 @@ Status write_file(const std::string& path, const std::string& text) {
 }
 
 std::string configuration(const std::string& socket, const DaemonOptions& options, std::uint16_t http_port) {
-  const std::string file = socket.substr(0, socket.rfind('/')) + "/jobs.db";
+  const std::string folder = socket.substr(0, socket.rfind('/'));
+  const std::string console =
+      options.console < 0 ? "" : "[http]\nenabled = true\napi = true\ntokens = " + toml_string(folder + "/tokens") + "\n";
+  const std::string file = folder + "/jobs.db";
   std::string jobs = "[jobs]\nenabled = true\nstore = " + toml_string(options.job_store.empty() ? file : options.job_store) + "\n";
   if (http_port != 0)
     jobs += "[http]\nenabled = true\nport = " + std::to_string(http_port) +
             "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";
-  if (options.only_jobs) return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs;
+  if (options.only_jobs) return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs + console;
   if (!options.frr_namespace.empty()) {
     return "[scheduler]\nreserve_mib = " + std::to_string(options.reserve_mib) + "\n[admin]\nsocket = \"" + socket +
-           "\"\n[log]\nlevel = \"warn\"\n[store]\nurl = \"file://" + socket.substr(0, socket.rfind('/')) +
-           "/tables\"\n[dataplane]\nnetwork_namespace = \"" + options.frr_namespace + "\"\ntable = 100\n[fpm]\nenabled = true\n";
+           "\"\n[log]\nlevel = \"warn\"\n[store]\nurl = \"file://" + folder + "/tables\"\n[dataplane]\nnetwork_namespace = \"" +
+           options.frr_namespace + "\"\ntable = 100\n[fpm]\nenabled = true\n" + console;
   }
   std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
                      "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
@@ -66,6 +73,7 @@ std::string configuration(const std::string& socket, const DaemonOptions& option
     text += "]\n";
   }
   if (options.jobs) text += jobs;
+  text += console;
   // One file, so that the whole run can be replayed.
   if (!options.journal.empty()) text += "[journal]\nfile = " + toml_string(options.journal) + "\nfile_mib = 0\n";
   return text;
@@ -79,6 +87,7 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
   std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
   daemon->program_ = options.program;
   daemon->frr_namespace_ = options.frr_namespace;
+  daemon->console_ = options.console;
   const char* base = std::getenv("TMPDIR");
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return failure(status_from_errno(errno, "making a directory " + pattern));
@@ -106,6 +115,12 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
 Status DaemonProcess::launch() {
   std::vector<std::string> words{program_, "--config", directory_ + "/rondod.toml"};
   if (!frr_namespace_.empty()) words.insert(words.begin(), {"nsenter", "--net=" + frr_namespace_});
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  if (console_ >= 0) {
+    words.insert(words.begin(), {"sh", "-c", kPassSocket, "sh"});  // Only the new process knows its id.
+    posix_spawn_file_actions_adddup2(&files, console_, kPassedSocket);
+  }
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -115,8 +130,9 @@ Status DaemonProcess::launch() {
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  const int error = ::posix_spawnp(&pid_, arguments[0], nullptr, &attributes, arguments.data(), ::environ);
+  const int error = ::posix_spawnp(&pid_, arguments[0], &files, &attributes, arguments.data(), ::environ);
   posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&files);
   if (error != 0) {
     pid_ = -1;
     return status_from_errno(error, "starting " + program_);

@@ -34,6 +34,9 @@ struct DaemonOptions {
   std::string job_store = {};       // The URL of a database server.
   bool executors = false;           // With jobs or only_jobs: it has the group "demo" of executors, which report at a port of 127.0.0.1.
   std::string executor_token = {};  // Their access token; empty: one that is drawn.
+  /// A listening socket at which it serves its API and console (console.h), without 'executors'; -1: none. It must stay open as long as the
+  /// DaemonProcess.
+  int console = -1;
   /// If given, rondod runs in the network namespace of this file, takes zebra's routes over FPM into table 100 of the kernel, and keeps its
   /// tables in a file of its directory. It logs warnings only.
   std::string frr_namespace = {};
@@ -71,6 +74,7 @@ class DaemonProcess {
   DaemonProcess() = default;
   std::string program_;
   std::string frr_namespace_;
+  int console_ = -1;
   std::string directory_;
   std::string socket_;
   std::uint16_t http_port_ = 0;
