@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The commands of a real rondod over HTTPS: `rondo --url`, `rondo worker`, a program that speaks HTTP, and callers that lie. The certificate
 is made with openssl. Usage: api_test.py RONDO RONDOD SCHEMAS. Exit status 77, aloud, without python3-jsonschema or openssl."""
+import gzip
 import http.client
 import json
 import os
@@ -194,6 +195,43 @@ def check_worker(site):
         worker.wait(LONG)
 
 
+def check_browser(site):
+    """The page, a session over TLS, and what ends it."""
+    _, token = site.token("browser", "operator")
+    origin = {"Origin": site.url, "Content-Type": "application/json"}
+
+    def ask(method, path, body=None, headers=None):
+        connection = site.connection()
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        said = answer.read()
+        connection.close()
+        return answer, said
+    answer, said = ask("GET", "/console/", headers={"Accept-Encoding": "gzip"})
+    assert answer.status == 200 and answer.getheader("Content-Encoding") == "gzip" and b"<html" in gzip.decompress(said), (answer.status, said)
+    assert "default-src 'none'" in answer.getheader("Content-Security-Policy")
+    assert ask("GET", "/")[0].getheader("Location") == "/console/"
+    answer, said = ask("HEAD", "/console/console.js")
+    assert answer.status == 200 and int(answer.getheader("Content-Length")) > 0 and said == b""
+    answer, said = ask("POST", "/api/v1/session", json.dumps({"token": token}), origin)
+    assert answer.status == 200 and json.loads(said) == {"name": "browser", "role": "operator"}, said
+    cookie, *properties = answer.getheader("Set-Cookie").split("; ")
+    assert cookie.startswith("__Host-rondo_session=") and properties == ["Path=/", "HttpOnly", "SameSite=Strict", "Secure"], properties
+    own = {**origin, "Cookie": cookie}
+    assert ask("POST", "/api/v1/ports", b"", own)[0].status == 200
+    assert ask("POST", "/api/v1/ports", b"", {**own, "Origin": site.url.replace("https", "http")})[0].status == 403
+    assert ask("POST", "/api/v1/ports", b"", {**own, "Cookie": cookie.removeprefix("__Host-")})[0].status == 401
+    # A long body is for those who may say something.
+    long = json.dumps({"table": "PORT_TABLE", "key": "x" * 100_000})
+    assert ask("POST", "/api/v1/get", long, own)[0].status in (400, 404)
+    assert ask("POST", "/api/v1/get", long, origin)[0].status == 413
+    assert ask("GET", "/api/v1/session", headers={"Cookie": cookie})[0].status == 200
+    assert site.daemon.run("token-remove", "browser").returncode == 0
+    assert ask("GET", "/api/v1/session", headers={"Cookie": cookie})[0].status == 401
+    with open(os.path.join(site.daemon.folder, "log"), encoding="utf-8") as log:
+        assert cookie.split("=")[1] not in log.read()
+
+
 def check_attacks(site):
     """Guesses, requests of web pages, and a slow crowd: nobody gets in, and callers with a token are answered meanwhile."""
     _, token = site.token("good", "viewer")
@@ -249,6 +287,7 @@ def main():
         check_tokens(site, checker)
         check_command_line(site, checker)
         check_program(site, checker)
+        check_browser(site)
         check_worker(site)
         check_attacks(site)
         check_certificate(site)

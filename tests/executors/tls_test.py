@@ -53,6 +53,13 @@ def executors_without_tls_are_served(scheduler):
         assert ("http://127.0.0.1:1" in scheduler.usable(GROUP)) == (path == "/api/registry"), scheduler.usable(GROUP)
 
 
+def without_the_api_there_is_no_console(scheduler):
+    for path in ("/", "/console/", "/api/v1/session"):
+        with contextlib.closing(scheduler.connect()) as connection:
+            connection.request("GET", path)
+            assert connection.getresponse().status == 404, path
+
+
 def the_log_names_what_is_encrypted(scheduler):
     assert "listening for HTTP" in log_of(scheduler) and "HTTP is not encrypted" not in log_of(scheduler)
 
@@ -76,8 +83,8 @@ def an_open_address_without_certificate_is_warned_of(scheduler):
         assert "HTTP is not encrypted" not in log_of(local)
 
 
-CASES = [an_executor_works_over_https, executors_without_tls_are_served, the_log_names_what_is_encrypted, wrong_files_end_the_start,
-         an_open_address_without_certificate_is_warned_of]
+CASES = [an_executor_works_over_https, executors_without_tls_are_served, without_the_api_there_is_no_console, the_log_names_what_is_encrypted,
+         wrong_files_end_the_start, an_open_address_without_certificate_is_warned_of]
 
 
 def main(rondo, rondod, *only):

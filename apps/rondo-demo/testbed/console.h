@@ -1,5 +1,5 @@
-// Console: the way for a browser of this host to the demo's rondod. A demo makes it before it enters a network namespace, because no browser
-// could reach a port inside.
+// Console: the way for a browser of this host to the demo's rondod. A demo makes it before it enters a network namespace, because no
+// browser could reach a port inside.
 #pragma once
 
 #include <string>

@@ -57,7 +57,8 @@ std::string configuration(const std::string& socket, const DaemonOptions& option
   if (http_port != 0)
     jobs += "[http]\nenabled = true\nport = " + std::to_string(http_port) +
             "\n[[executors.group]]\nname = \"demo\"\ntoken_file = " + toml_string(token_file(socket)) + "\n";
-  if (options.only_jobs) return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs + console;
+  if (options.only_jobs)
+    return "[admin]\nsocket = \"" + socket + "\"\n[log]\nlevel = \"warn\"\n[dataplane]\nkind = \"none\"\n" + jobs + console;
   if (!options.frr_namespace.empty()) {
     return "[scheduler]\nreserve_mib = " + std::to_string(options.reserve_mib) + "\n[admin]\nsocket = \"" + socket +
            "\"\n[log]\nlevel = \"warn\"\n[store]\nurl = \"file://" + folder + "/tables\"\n[dataplane]\nnetwork_namespace = \"" +

@@ -133,7 +133,8 @@ Section http() {
                "PEM file with the certificate of the server, and those of its issuers after it. With it and 'key', rondod speaks "
                "HTTPS; executors may also speak plain HTTP."},
               {"key", "text", "\"\"", "PEM file with the key of the certificate, which only its owner and group may read."},
-              {"api", "true or false", "false", "true: callers with a token call the admin commands; docs/guide/http-api.md describes it."},
+              {"api", "true or false", "false",
+               "true: callers with a token call the admin commands, also in a browser at /console/; docs/guide/http-api.md describes it."},
               {"tokens", "text", "\"/var/lib/rondo/tokens\"",
                "File of the API's tokens, which rondod writes: their names, roles and SHA-256."}}};
 }
