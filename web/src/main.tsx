@@ -1,0 +1,111 @@
+// The console of rondod: the frame around all pages, and the sign-in.
+import { render } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { call, resume, session, signIn, signOut } from './api';
+import { kLocalZone } from './format';
+import { kPages, pageOf } from './pages';
+import { A, go, place, to } from './router';
+import { SignIn } from './pages/sign_in';
+import { notice, paused, theme, usePoll, zone } from './state';
+import './style.css';
+
+interface Health {
+  healthy: boolean;
+  troubles: string[];
+}
+
+function Frame() {
+  const { parts } = place.value;
+  const page = pageOf(parts);
+  const version = usePoll('version', (signal) => call<{ name: string; version: string }>('version', {}, signal), 0);
+  const health = usePoll('health', (signal) => call<Health>('health', {}, signal), 2000);
+  useEffect(() => {
+    document.title = `${page.name} · Rondo`;
+    paused.value = false;
+  }, [page]);
+  const troubles = health.data?.troubles.length ?? 0;
+  return (
+    <>
+      <a class="skip" href="#page">To the content</a>
+      <nav aria-label="Pages">
+        <A href={to([])} class="brand"><img src="/console/icon.svg" alt="" width="22" height="22" /><span>Rondo</span></A>
+        <div class="pages">
+          {kPages.map((entry) => (
+            <A href={to(entry.path ? [entry.path] : [])} current={entry === page}>{entry.name}</A>
+          ))}
+        </div>
+        <div class="foot">
+          <div class="health" role="status">
+            <span class={`dot ${health.error ? 'bad' : troubles ? 'bad' : health.data ? 'good' : 'idle'}`} />
+            {health.error ? 'no answer' : troubles ? `${troubles} trouble${troubles === 1 ? '' : 's'}` : health.data ? 'healthy' : '…'}
+          </div>
+          <div class="who" title={`signed in with the token ${session.value?.name}`}>
+            {version.data && `${version.data.name} ${version.data.version}`}<br />{session.value?.name} · {session.value?.role}
+          </div>
+          <div class="settings">
+            <button class="quiet" title={`Times in UTC or in ${kLocalZone}`} onClick={() => (zone.value = zone.value === 'utc' ? 'local' : 'utc')}>
+              {zone.value === 'utc' ? 'UTC' : 'Local time'}
+            </button>
+            <button class="quiet" title="Light, dark, or as the system" onClick={() => (theme.value = theme.value === 'auto' ? 'light' : theme.value === 'light' ? 'dark' : 'auto')}>
+              {{ auto: 'Auto', light: 'Light', dark: 'Dark' }[theme.value]}
+            </button>
+            <button class="quiet" onClick={() => void signOut()}>Sign out</button>
+          </div>
+        </div>
+      </nav>
+      <main id="page" tabIndex={-1}>{page.show(parts)}</main>
+    </>
+  );
+}
+
+function App() {
+  return (
+    <>
+      {session.value === undefined ? <p class="message" aria-busy="true">…</p> : session.value === null ? <SignIn /> : <Frame />}
+      <div class={`notice ${notice.value?.bad ? 'bad' : ''}`} role={notice.value?.bad ? 'alert' : 'status'} hidden={!notice.value}>
+        {notice.value?.text}
+        <button class="quiet" aria-label="Close this message" onClick={() => (notice.value = undefined)}>×</button>
+      </div>
+    </>
+  );
+}
+
+/// Keys: p pauses, / goes to the search, g and a letter go to a page.
+let goes = 0;
+addEventListener('keydown', (event) => {
+  const at = event.target as HTMLElement;
+  if (event.metaKey || event.ctrlKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) || document.querySelector('dialog[open]')) return;
+  if (event.key === '/') {
+    const field = document.querySelector<HTMLInputElement>('main input[type=search]');
+    if (field) {
+      event.preventDefault();
+      field.focus();
+    }
+  } else if (event.key === 'p') {
+    paused.value = !paused.value;
+  } else if (event.key === 'g') {
+    goes = performance.now();
+  } else if (performance.now() - goes < 1500) {
+    const page = kPages.find((entry) => entry.key === event.key);
+    if (page) go(to(page.path ? [page.path] : []));
+    goes = 0;
+  }
+});
+
+async function begin() {
+  // The address that ./run prints has the token behind '#', which no server sees. It leaves the address at once.
+  const token = /^#token=(.+)$/.exec(location.hash)?.[1];
+  if (token) {
+    history.replaceState(null, '', location.pathname + location.search);
+    try {
+      await signIn(decodeURIComponent(token));
+    } catch {
+      await resume();
+    }
+  } else {
+    await resume();
+  }
+}
+
+render(<App />, document.getElementById('app')!);
+void begin();

@@ -1,0 +1,4 @@
+// The part of the first page about jobs.
+export function NowJobs() {
+  return null;
+}

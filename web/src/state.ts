@@ -1,0 +1,114 @@
+// What all pages share: settings of the reader, and values that are asked for again and again while the page is visible.
+import { effect, signal } from '@preact/signals';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from './api';
+
+function stored<T extends string>(name: string, values: readonly T[], initial: T) {
+  let first = initial;
+  try {
+    const kept = localStorage.getItem(name) as T | null;
+    if (kept && values.includes(kept)) first = kept;
+  } catch {
+    // A browser may forbid it; the setting then lasts as long as the page.
+  }
+  const setting = signal<T>(first);
+  effect(() => {
+    try {
+      localStorage.setItem(name, setting.value);
+    } catch {
+      // As above.
+    }
+  });
+  return setting;
+}
+
+export const zone = stored('rondo-zone', ['utc', 'local'] as const, 'local');
+export const theme = stored('rondo-theme', ['auto', 'light', 'dark'] as const, 'auto');
+effect(() => {
+  if (theme.value === 'auto') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+});
+
+/// Live pages stand still while this is true.
+export const paused = signal(false);
+
+export interface Polled<T> {
+  data: T | undefined;
+  error: ApiError | undefined;
+  /// When 'data' arrived, by performance.now().
+  at: number;
+  refresh: () => void;
+}
+
+/// Calls 'ask' now, whenever 'key' changes, and 'period' milliseconds after each answer (0: once), but not while the page is hidden or paused.
+/// The data of another key is forgotten at once; after an error the last data stays.
+export function usePoll<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, period = 1000): Polled<T> {
+  const [state, setState] = useState<{ key: string; data?: T; error?: ApiError; at: number }>({ key, at: 0 });
+  const latest = useRef(ask);
+  latest.current = ask;
+  const wake = useRef<() => void>(() => undefined);
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let asking = false;
+    const next = async () => {
+      clearTimeout(timer);
+      if (asking) return;
+      asking = true;
+      try {
+        const data = await latest.current(abort.signal);
+        if (!abort.signal.aborted) setState({ key, data, at: performance.now() });
+      } catch (caught) {
+        if (abort.signal.aborted) return;
+        const error = caught instanceof ApiError ? caught : new ApiError('internal', String(caught), 0);
+        setState((old) => ({ ...(old.key === key ? old : { key, at: 0 }), error }));
+      } finally {
+        asking = false;
+      }
+      if (!abort.signal.aborted && period > 0) timer = setTimeout(tick, period);
+    };
+    const tick = () => {
+      if (document.hidden || paused.value) timer = setTimeout(tick, 250);
+      else void next();
+    };
+    wake.current = () => void next();
+    const seen = () => {
+      if (!document.hidden && period > 0 && !paused.value) void next();
+    };
+    document.addEventListener('visibilitychange', seen);
+    void next();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+      document.removeEventListener('visibilitychange', seen);
+    };
+  }, [key, period]);
+  const refresh = useCallback(() => wake.current(), []);
+  const own = state.key === key;
+  return { data: own ? state.data : undefined, error: own ? state.error : undefined, at: own ? state.at : 0, refresh };
+}
+
+/// The last message for the reader, such as the result of an action.
+export interface Notice {
+  text: string;
+  bad: boolean;
+}
+export const notice = signal<Notice | undefined>(undefined);
+let noticeTimer: ReturnType<typeof setTimeout> | undefined;
+export function tell(text: string, bad = false) {
+  notice.value = { text, bad };
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => (notice.value = undefined), bad ? 12_000 : 5_000);
+}
+
+/// Does something for the reader and tells what became of it. True if it succeeded.
+export async function act(done: string, work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await work();
+    tell(done);
+    return true;
+  } catch (error) {
+    tell(error instanceof Error ? error.message : String(error), true);
+    return false;
+  }
+}
