@@ -18,7 +18,7 @@ import snippets  # noqa: E402
 
 CODE_FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
 TOP_FOLDERS = CODE_FOLDERS + ("cmake", "deps", "docs", "packaging", "tools")
-SKIPPED_FOLDERS = {".git", ".cache", "build", "__pycache__"}
+SKIPPED_FOLDERS = {".git", ".cache", "build", "node_modules", "__pycache__"}
 TEXT_ENDINGS = (".cc", ".h", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml", ".yml", ".mjs")
 TEXT_NAMES = ("run", "test", "Makefile", ".clang-format", ".clang-tidy", ".ci/run")
 

@@ -14,9 +14,9 @@ PASS_SOCKET = ("import os, sys; os.dup2(int(sys.argv[1]), 3); "
 
 
 class Rondod:
-    """'jobs': it runs jobs, which are in a file of its folder, or in a store of this name."""
+    """'jobs': it runs jobs, which are in a file of its folder, or in a store of this name. 'ports': of the simulated data plane."""
 
-    def __init__(self, rondod, rondo, store="", closed=(), plane="simulated", jobs=False, passed=None):
+    def __init__(self, rondod, rondo, store="", closed=(), plane="simulated", jobs=False, passed=None, ports=("swp1",)):
         self.rondo = rondo
         self.folder = tempfile.mkdtemp(prefix="rondo-cli-")
         self.socket = os.path.join(self.folder, "socket")
@@ -24,7 +24,7 @@ class Rondod:
         self.rondod = rondod
         self.closed = closed
         self.passed = passed  # A listening socket.
-        ports = 'simulated_ports = ["swp1"]\n' if plane == "simulated" else ""
+        ports = f"simulated_ports = {list(ports)}\n" if plane == "simulated" else ""
         if jobs:
             place = f"{self.folder}/jobs.db" if jobs is True else jobs
             store += f'[jobs]\nenabled = true\nstore = "{place}"\n'

@@ -6,55 +6,20 @@ status 77, with a message, without node or npm, or if they cannot be installed. 
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
 
 sys.dont_write_bytecode = True
 from executor_kit import PATIENCE, TOKEN, Scheduler, poll, run_cases  # noqa: E402
+from npm_kit import install  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-INSTALL_PATIENCE = 600
 FIRST = "xxl-job"
 SECOND = "@dalongrong/xxl-job-executor"
 GROUPS = {FIRST: "first", SECOND: "second"}
 OTHER_TOKEN = "another-token-of-32-characters-x"
 HELD = "released"
-
-
-def skip(why):
-    print(f"SKIPPED: {why}, so the clients from npm were NOT run", file=sys.stderr)
-    sys.exit(77)
-
-
-def install(cache):
-    """Returns the folder that has node_modules."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        skip("node or npm is not installed")
-    with open(os.path.join(HERE, "package.json"), encoding="utf-8") as file:
-        wanted = file.read()
-    stamp = os.path.join(cache, "installed.json")  # Written last, so an install that was interrupted is repeated.
-    if os.path.exists(stamp):
-        with open(stamp, encoding="utf-8") as file:
-            if file.read() == wanted:
-                return cache
-    shutil.rmtree(cache, ignore_errors=True)
-    os.makedirs(cache)
-    shutil.copy(os.path.join(HERE, "package.json"), cache)
-    try:
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--loglevel=error"],
-                              cwd=cache, capture_output=True, text=True, timeout=INSTALL_PATIENCE, check=False)
-    except subprocess.TimeoutExpired:
-        skip("npm install did not end")
-    if done.returncode != 0:
-        skip("npm install failed (" + (done.stderr.strip().splitlines() or ["without a message"])[0] + ")")
-    for name, version in json.loads(wanted)["dependencies"].items():
-        with open(os.path.join(cache, "node_modules", name, "package.json"), encoding="utf-8") as file:
-            assert json.load(file)["version"] == version, name
-    with open(stamp, "w", encoding="utf-8") as file:
-        file.write(wanted)
-    return cache
 
 
 class Client:
@@ -333,7 +298,8 @@ def add_jobs(scheduler, group):
 
 
 def main(rondo, rondod, cache, *only):
-    cache = install(os.path.abspath(cache))
+    cache = os.path.abspath(cache)
+    install(os.path.join(HERE, "package.json"), cache, "the clients from npm were")
     with Scheduler(rondo, rondod, {group: "" for group in GROUPS.values()}) as scheduler:
         for name, group in GROUPS.items():
             add_jobs(scheduler, group)

@@ -1,0 +1,192 @@
+// The cases of console_test.py. Usage: node browser.mjs JSON.
+import { check, end, equal, given, picture, profile, request, run, signedIn, violations, visit } from './kit.mjs';
+
+// Each page with a text that shows that its data came.
+const kPages = [
+  ['', 'What is wrong'],
+  ['tables', 'ROUTE_TABLE'],
+  ['tables/ROUTE_TABLE', 'Key'],
+  ['tables/ROUTE_TABLE/198.51.100.0%2F24', 'would make true'],
+  ['parked', 'nexthop-group 777'],
+];
+
+async function the_sign_in_takes_a_token() {
+  const made = await profile();
+  const { page } = made;
+  await page.goto(`${given.base}/`);
+  await page.waitForSelector('input[type=password]');
+  equal(await violations(page), [], 'violations of the sign-in');
+  await page.fill('input[type=password]', 'rondo_wrong');
+  await page.click('button[type=submit]');
+  await page.waitForSelector('[role=alert]:has-text("unknown")');
+  await page.fill('input[type=password]', given.tokens.viewer);
+  await page.click('button[type=submit]');
+  await page.waitForSelector('nav :has-text("viewer")');
+  // A new load needs no new sign-in, and no script can read the cookie.
+  await page.reload();
+  await page.waitForSelector('nav');
+  equal(await page.evaluate(() => document.cookie), '', 'cookies that scripts see');
+  const [cookie] = await made.context.cookies();
+  check(cookie.httpOnly && cookie.sameSite === 'Strict' && cookie.expires === -1, `the cookie is ${JSON.stringify(cookie)}`);
+  check(!cookie.value.includes(given.tokens.viewer), 'the cookie has the token');
+  await page.click('text=Sign out');
+  await page.waitForSelector('input[type=password]');
+  await page.reload();
+  await page.waitForSelector('input[type=password]');
+  await end(made);
+}
+
+async function the_token_leaves_the_address() {
+  const made = await signedIn();
+  equal(made.page.url(), `${given.base}/console/`, 'the address');
+  await end(made);
+}
+
+async function pages_in(theme, phone) {
+  const options = { colorScheme: theme, ...(phone && { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }) };
+  const made = await signedIn('admin', '', options);
+  const { page } = made;
+  for (const [path, text] of kPages) {
+    await visit(page, path);
+    await page.locator(`main >> text=${text}`).first().waitFor();
+    equal(await violations(page), [], `violations of '${path}', ${theme}`);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    check(overflow <= 0, `the page '${path}' is ${overflow} pixels wider than the screen`);
+    equal(await page.title() === 'taken', false, `markup from outside in '${path}'`);
+    await picture(page, `${path.replace(/[^a-z0-9]+/gi, '-') || 'now'}-${theme}${phone ? '-phone' : ''}`);
+  }
+  await end(made);
+}
+async function all_pages_in_light() {
+  await pages_in('light', false);
+}
+async function all_pages_in_dark() {
+  await pages_in('dark', false);
+}
+async function all_pages_on_a_telephone() {
+  await pages_in('dark', true);
+}
+
+/// From what is wrong to the cause in four clicks, and what happens when the cause is mended.
+async function it_is_found_why_a_route_waits() {
+  const made = await signedIn();
+  const { page } = made;
+  await page.click('main a:has-text("nexthop-group 777")');
+  await page.click('main a:has-text("198.51.100.0/24")');
+  await page.waitForSelector('.chain >> text=would make true: neighbor Ethernet0:10.0.9.9');
+  await page.click('.link.end a');
+  await page.waitForSelector('h1:has-text("Ethernet0:10.0.9.9")');
+  await page.click('button:has-text("Write")');
+  await page.fill('dialog textarea', 'neigh=02:00:00:00:00:01');
+  await page.waitForSelector('dialog >> text=neigh = 02:00:00:00:00:01');
+  await page.click('dialog button[type=submit]');
+  await page.waitForSelector('.notice:has-text("was written")');
+  await visit(page, 'tables/ROUTE_TABLE/198.51.100.0%2F24');
+  await page.waitForSelector('.chain .state:has-text("installed")');
+  await end(made);
+}
+
+/// Each step of a change appears with its time while the reader looks.
+async function a_change_is_traced() {
+  const made = await signedIn();
+  const { page } = made;
+  await visit(page, 'tables/ROUTE_TABLE/198.51.101.0%2F24');
+  await page.waitForSelector('text=Nothing yet.');
+  await page.click('button:has-text("Write")');
+  await page.fill('dialog textarea', 'nexthop_group=888');
+  await page.click('dialog button[type=submit]');
+  for (const step of ['written', 'taken', 'parked']) await page.waitForSelector(`[aria-label=Steps] .state:has-text("${step}")`);
+  await page.waitForSelector('[aria-label=Steps] >> text=on nexthop-group 888');
+  await end(made);
+}
+
+async function a_search_finds_keys_on_the_server() {
+  const made = await signedIn('viewer', 'tables/ROUTE_TABLE');
+  const { page } = made;
+  await page.waitForSelector('main table');
+  await page.keyboard.press('/');
+  await page.keyboard.type('198.51.100');
+  await page.waitForSelector('main a:has-text("198.51.100.0/24")');
+  check(page.url().includes('find=198.51.100'), `the search is not in the address: ${page.url()}`);
+  equal(await page.locator('button:has-text("Add a row")').count(), 0, 'buttons that write, for a viewer');
+  await end(made);
+}
+
+async function a_long_list_comes_in_pages() {
+  const made = await signedIn('viewer', 'tables/ROUTE_TABLE');
+  const { page } = made;
+  await page.waitForSelector('main tbody tr:nth-child(200)');
+  await page.click('button:has-text("More")');
+  await page.waitForSelector('main tbody tr:nth-child(400)');
+  const keys = await page.locator('main tbody td.key a').allTextContents();
+  equal(new Set(keys).size, keys.length, 'different keys');
+  await end(made);
+}
+
+/// Names from outside are texts, wherever they stand.
+async function text_from_outside_is_never_markup() {
+  const made = await signedIn('viewer', 'tables?show=rejected');
+  const { page } = made;
+  await page.waitForSelector(`main >> text=${JSON.stringify(given.hostile)}`);
+  equal(await page.locator('main img').count(), 0, 'images of a page');
+  check((await page.title()) !== 'taken', 'a name from outside became a script');
+  await end(made);
+}
+
+/// The page comes with a policy that allows no script but its own, and no frame.
+async function the_page_is_guarded_by_its_headers() {
+  const { status, headers } = await request('/console/', { method: 'GET' });
+  equal(status, 200, 'status');
+  const policy = headers.get('content-security-policy');
+  for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"]) check(policy.includes(part), policy);
+  check(!policy.includes('unsafe'), policy);
+  equal(headers.get('x-content-type-options'), 'nosniff', 'nosniff');
+  equal(headers.get('x-frame-options'), 'DENY', 'frames');
+}
+
+async function a_session_serves_its_own_page_alone() {
+  const json = { 'Content-Type': 'application/json' };
+  const signed = await request('/api/v1/session', { headers: json, body: JSON.stringify({ token: given.tokens.admin }) });
+  equal(signed.status, 200, 'status of the sign-in');
+  const cookie = signed.headers.get('set-cookie').split(';')[0];
+  const body = '{"table":"ROUTE_TABLE","key":"192.0.2.0/24"}';
+  const call = (headers, path = '/api/v1/del', options = {}) => request(path, { headers: { ...json, Cookie: cookie, ...headers }, body, ...options });
+  equal((await call({ Origin: given.base })).status, 200, 'status of a call of the own page');
+  equal((await call({})).status, 403, 'status without Origin');
+  for (const origin of ['http://evil.example', 'null', given.base.replace(/\d+$/, '1'), given.base.replace('http:', 'https:'), `${given.base}.evil.example`]) {
+    equal((await call({ Origin: origin })).status, 403, `status of a call from ${origin}`);
+  }
+  equal((await call({ Origin: given.base, 'Content-Type': 'text/plain' })).status, 400, 'status of a form');
+  const upgrade = await request('/api/v1/connect', { method: 'GET', headers: { Cookie: cookie, Origin: given.base } });
+  check(upgrade.status === 401 || upgrade.status === 403, `connect with a cookie: ${upgrade.status}`);
+  equal((await request('/api/v1/session', { method: 'DELETE', headers: { Cookie: cookie, Origin: 'http://evil.example' } })).status, 403, 'a sign-out from elsewhere');
+  equal((await request('/api/v1/session', { method: 'DELETE', headers: { Cookie: cookie, Origin: given.base } })).status, 200, 'the sign-out');
+  equal((await call({ Origin: given.base })).status, 401, 'status after the sign-out');
+}
+
+/// Every command without a token, and with that of a viewer.
+async function no_command_is_served_without_a_right() {
+  const bearer = (role) => ({ 'Content-Type': 'application/json', Authorization: `Bearer ${given.tokens[role]}` });
+  const { rows } = JSON.parse((await request('/api/v1/commands', { headers: bearer('admin'), body: '{}' })).text);
+  check(rows.length > 40, `${rows.length} commands`);
+  for (const { name, writes } of rows) {
+    equal((await request(`/api/v1/${name}`, { headers: { 'Content-Type': 'application/json' }, body: '{}' })).status, 401, `${name} without a token`);
+    if (writes) equal((await request(`/api/v1/${name}`, { headers: bearer('viewer'), body: '{}' })).status, 403, `${name} for a viewer`);
+  }
+}
+
+await run([
+  the_sign_in_takes_a_token,
+  the_token_leaves_the_address,
+  all_pages_in_light,
+  all_pages_in_dark,
+  all_pages_on_a_telephone,
+  a_search_finds_keys_on_the_server,
+  a_long_list_comes_in_pages,
+  text_from_outside_is_never_markup,
+  a_change_is_traced,
+  it_is_found_why_a_route_waits,
+  the_page_is_guarded_by_its_headers,
+  a_session_serves_its_own_page_alone,
+  no_command_is_served_without_a_right,
+]);
