@@ -1,5 +1,5 @@
 #!/bin/bash
-# Installs the packages of deps/apt.txt that are missing. Usage: tools/install.sh SET... (build, test, postgresql, mariadb, frr, uml, coverage, peers, extra)
+# Installs the packages of deps/apt.txt that are missing. Usage: tools/install.sh SET... (build, test, postgresql, mariadb, console, frr, uml, coverage, peers, extra)
 # Nothing missing: no network, no rights needed. RONDO_NO_INSTALL=1 only reports. Exit 1 with the command to type when it cannot install.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
