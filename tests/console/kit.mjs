@@ -56,7 +56,7 @@ export async function visit(page, path) {
     history.pushState(null, '', to);
     dispatchEvent(new PopStateEvent('popstate'));
   }, `/console/${path}`);
-  await page.waitForFunction(() => document.querySelector('main h1') && !document.querySelector('main [aria-busy="true"]'));
+  await page.waitForSelector('main:has(h1):not(:has([aria-busy=true]))');
 }
 
 /// Violations of axe-core in the page as it is.
