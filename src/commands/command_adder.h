@@ -46,6 +46,7 @@ inline ArgumentSpec optional(std::string name, ArgumentKind kind, std::string he
   return {std::move(name), kind, false, std::move(help)};
 }
 inline ArgumentSpec table_argument() { return required("table", "Table, such as ROUTE_TABLE"); }
+inline ArgumentSpec cursor_argument() { return optional("cursor", ArgumentKind::Text, "Go on behind an earlier answer: its 'next'"); }
 inline ArgumentSpec key_argument() { return required("key", "Key of the row"); }
 
 }  // namespace rondo::commands

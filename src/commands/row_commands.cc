@@ -76,11 +76,13 @@ void list_rows(Context& context, const Arguments& arguments, Reply reply, RowLis
   if (pattern.size() > limits::kPatternBytes)
     return reply.fail(
         Status{StatusCode::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
-  const std::int64_t most = arguments.integer("count", INT64_MAX);
-  if (most < 1) return reply.fail(Status{StatusCode::InvalidArgument, "'count' must be at least 1"});
+  const Clock& clock = context.runtime.clock();
+  const auto until = until_of(clock, arguments);
+  if (!until) return reply.fail(until.error());
   reply.expect_rows();
-  const auto list = [&store, table, most, make_row = std::move(make_row), reply](const std::string& keys) {
-    std::make_shared<RowLister>(store, table, keys, static_cast<std::uint64_t>(most), make_row)->ask(reply);
+  const auto list = [&store, &clock, table, until = *until, cursor = arguments.text("cursor"), make_row = std::move(make_row),
+                     reply](const std::string& keys) {
+    std::make_shared<RowLister>(store, clock, table, keys, until, make_row)->start(cursor, reply);
   };
   if (pattern.find_first_of("*?") != std::string::npos) return list(pattern);
   context.with_key(table, pattern, reply, list);
@@ -139,18 +141,11 @@ void add_row_commands(StandardAdder& commands) {
   const ArgumentSpec table = table_argument();
   const ArgumentSpec key = key_argument();
   commands.add({"get", "Show a row as its consumer has taken it", {table, key}, CommandEffect::Reads}, command_get);
-  commands.add({"keys",
-                "List the keys of a table",
-                {table, optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"),
-                 optional("count", ArgumentKind::Integer, "At most so many")},
-                CommandEffect::Reads},
-               command_keys);
-  commands.add({"show",
-                "List the rows of a table with their states and fields",
-                {table, optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"),
-                 optional("count", ArgumentKind::Integer, "At most so many")},
-                CommandEffect::Reads},
-               command_show);
+  const std::vector<ArgumentSpec> of_list{table, optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"),
+                                          optional("count", ArgumentKind::Integer, "At most so many"), cursor_argument(),
+                                          optional("milliseconds", ArgumentKind::Integer, "End after this time")};
+  commands.add({"keys", "List the keys of a table", of_list, CommandEffect::Reads}, command_keys);
+  commands.add({"show", "List the rows of a table with their states and fields", of_list, CommandEffect::Reads}, command_show);
   commands.add({"tables", "List the tables with their sizes", {}, CommandEffect::Reads}, command_tables);
 }
 

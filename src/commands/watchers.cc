@@ -230,11 +230,8 @@ void Watchers::check() {
   if (all_.empty()) timer_.disarm();
 }
 
-namespace {
-
-/// Returns the bounds of a call, or the error in them.
-Result<Watchers::Until> until_of(Context& context, const Arguments& arguments) {
-  Watchers::Until until;
+Result<Until> until_of(const Clock& clock, const Arguments& arguments) {
+  Until until;
   const std::int64_t count = arguments.integer("count", INT64_MAX);
   const std::int64_t milliseconds = arguments.integer("milliseconds", -1);
   if (count < 1) return failure(StatusCode::InvalidArgument, "'count' must be at least 1");
@@ -242,9 +239,11 @@ Result<Watchers::Until> until_of(Context& context, const Arguments& arguments) {
     return failure(StatusCode::InvalidArgument, "'milliseconds' must be from 1 to 1000000000");
   }
   until.count = static_cast<std::uint64_t>(count);
-  if (milliseconds > 0) until.deadline = context.runtime.clock().now() + std::chrono::milliseconds{milliseconds};
+  if (milliseconds > 0) until.deadline = clock.now() + std::chrono::milliseconds{milliseconds};
   return until;
 }
+
+namespace {
 
 /// Checks that the rows of 'table' can be watched: an Orch of this thread takes them.
 Status check_watched(Context& context, std::string_view table) {
@@ -260,7 +259,7 @@ void command_watch(Context& context, const Arguments& arguments, Reply reply) {
   if (pattern.size() > limits::kPatternBytes)
     return reply.fail(
         Status{StatusCode::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
-  const auto until = until_of(context, arguments);
+  const auto until = until_of(context.runtime.clock(), arguments);
   if (!until) return reply.fail(until.error());
   context.watchers.watch(table, pattern, *until, std::move(reply));
 }
@@ -268,7 +267,7 @@ void command_watch(Context& context, const Arguments& arguments, Reply reply) {
 void command_trace(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
-  const auto until = until_of(context, arguments);
+  const auto until = until_of(context.runtime.clock(), arguments);
   if (!until) return reply.fail(until.error());
   context.with_key(table, arguments.text("key"), reply,
                    [of = context.shared_from_this(), table, until = *until, reply](const std::string& key) {

@@ -11,20 +11,24 @@
 
 #include "orch/row_tap.h"
 #include "rondo/admin/command.h"
+#include "rondo/base/clock.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/priority.h"
 #include "rondo/sched/timer.h"
 
 namespace rondo::commands {
 
+/// The end of an answer, whichever comes first.
+struct Until {
+  std::uint64_t count = UINT64_MAX;  // Events or rows sent.
+  Instant deadline = Instant::never();
+};
+
+/// The arguments 'count' and 'milliseconds' of a call; InvalidArgument for numbers that they cannot have.
+Result<Until> until_of(const Clock& clock, const Arguments& arguments);
+
 class Watchers {
  public:
-  /// The end of a watch, whichever comes first.
-  struct Until {
-    std::uint64_t count = UINT64_MAX;  // Events sent.
-    Instant deadline = Instant::never();
-  };
-
   Watchers(Runtime& runtime, Priority priority);
   ~Watchers();
   Watchers(const Watchers&) = delete;

@@ -1,5 +1,7 @@
 // The commands that explain waits: why, parked.
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,8 +15,10 @@
 #include "commands/long_waits.h"
 #include "commands/row_state.h"
 #include "commands/store_sink.h"
+#include "commands/watchers.h"
 #include "orch/parked.h"
 #include "rondo/admin/limits.h"
+#include "store/table_rules.h"
 
 namespace rondo::commands {
 
@@ -248,25 +252,43 @@ json::object fact_row(const ParkedFact& parked) {
 /// Few at a time: a row may wait for many facts, and the turn's time is checked between them.
 constexpr std::size_t kParkedStep = 8;
 
+constexpr std::size_t kParkedSteps = limits::kAdminPageRows / kParkedStep;
+
+/// Lists the parked rows of a table.
+void list_parked(Runtime& runtime, const Arguments& arguments, Reply reply) {
+  const std::string table = arguments.text("table");
+  if (Status known = check_table(runtime.store(), table); !known.ok()) return reply.fail(known);
+  const auto until = until_of(runtime.clock(), arguments);
+  if (!until) return reply.fail(until.error());
+  const auto from = store::parse_cursor(arguments.text("cursor"));
+  if (!from) return reply.fail(from.error());
+  reply.stream([&runtime, table, left = until->count, place = *from](Reply& page) mutable {
+    for (std::size_t steps = 0; steps < kParkedSteps && place != kNoPlace && !page.page_full(); ++steps) {
+      std::uint32_t behind = place;
+      const auto rows = parked_rows(runtime, table, std::clamp<std::uint64_t>(left, 1, kParkedStep), behind);
+      if (left == 0 && !rows.empty()) {  // There is one more.
+        page.finish({{"next", std::to_string(place)}});
+        return false;
+      }
+      for (const ParkedRow& row : rows) page.row(row_json(row));
+      left -= rows.size();
+      place = behind;
+    }
+    return place != kNoPlace;
+  });
+}
+
 void command_parked(Context& context, const Arguments& arguments, Reply reply) {
   Runtime& runtime = context.runtime;
-  std::string table;
-  if (arguments.has("table")) {
-    table = arguments.text("table");
-    if (Status known = check_table(runtime.store(), table); !known.ok()) return reply.fail(known);
-  }
-  reply.stream([&runtime, by_table = arguments.has("table"), table, place = std::uint32_t{0}](Reply& page) mutable {
+  if (arguments.has("table")) return list_parked(runtime, arguments, std::move(reply));
+  if (arguments.has("count") || arguments.has("cursor"))
+    return reply.fail(Status{StatusCode::InvalidArgument, "'count' and 'cursor' need a 'table'"});
+  reply.stream([&runtime, place = std::uint32_t{0}](Reply& page) mutable {
     // A step visits at most a page of places, even if all are empty.
-    bool more = true;
-    for (std::size_t steps = 0; more && steps < limits::kAdminPageRows / kParkedStep && !page.page_full(); ++steps) {
-      if (by_table) {
-        for (const ParkedRow& row : parked_rows(runtime, table, kParkedStep, place)) page.row(row_json(row));
-      } else {
-        for (const ParkedFact& fact : parked_facts(runtime, kParkedStep, place)) page.row(fact_row(fact));
-      }
-      more = place != kNoPlace;
+    for (std::size_t steps = 0; steps < kParkedSteps && place != kNoPlace && !page.page_full(); ++steps) {
+      for (const ParkedFact& fact : parked_facts(runtime, kParkedStep, place)) page.row(fact_row(fact));
     }
-    return more;
+    return place != kNoPlace;
   });
 }
 
@@ -274,7 +296,23 @@ void command_parked(Context& context, const Arguments& arguments, Reply reply) {
 struct RejectedPlace {
   std::vector<std::string> tables;
   std::size_t table = 0;
-  std::optional<std::string> after;
+  std::optional<std::string> after = {};
+
+  /// The cursor of this place, which has a table: the length of the table's name, the table, and the key if there is one.
+  std::string cursor() const { return std::to_string(tables[table].size()) + ":" + tables[table] + after.value_or(std::string{}); }
+  /// Goes to the place of a cursor. InvalidArgument for another text.
+  Status go_to(std::string_view cursor) {
+    std::size_t size = 0;
+    const auto [stop, error] = std::from_chars(cursor.data(), cursor.data() + cursor.size(), size);
+    const std::string_view names = cursor.substr(static_cast<std::size_t>(stop - cursor.data()));
+    if (error != std::errc{} || !names.starts_with(':') || size > names.size() - 1)
+      return {StatusCode::InvalidArgument, quoted(cursor) + " is not a cursor of rejected rows"};
+    const std::string_view name = names.substr(1, size);
+    table = static_cast<std::size_t>(std::ranges::lower_bound(tables, name) - tables.begin());
+    const std::string_view key = names.substr(1 + size);
+    if (!key.empty() && table < tables.size() && tables[table] == name) after = key;
+    return {};
+  }
 };
 
 /// Few at a time, because the turn's time is checked between them.
@@ -290,12 +328,22 @@ void command_rejected(Context& context, const Arguments& arguments, Reply reply)
     for (const ConsumerStats& stats : runtime.consumers()) {
       if (stats.rejected_rows != 0) place.tables.push_back(stats.table);
     }
+    std::ranges::sort(place.tables);
   }
-  reply.expect_rows();
-  reply.stream([&runtime, place](Reply& page) mutable {
+  const auto until = until_of(runtime.clock(), arguments);
+  if (!until) return reply.fail(until.error());
+  if (const std::string cursor = arguments.text("cursor"); !cursor.empty()) {
+    if (Status bad = place.go_to(cursor); !bad.ok()) return reply.fail(bad);
+  }
+  reply.stream([&runtime, place, left = until->count](Reply& page) mutable {
     while (place.table < place.tables.size() && !page.page_full()) {
       const std::string& table = place.tables[place.table];
-      const std::vector<RejectedRow> rows = rejected_rows(runtime, table, kRejectedStep, place.after);
+      const auto rows = rejected_rows(runtime, table, std::clamp<std::uint64_t>(left, 1, kRejectedStep), place.after);
+      if (left == 0 && !rows.empty()) {  // There is one more.
+        page.finish({{"next", text(place.cursor())}});
+        return false;
+      }
+      left -= rows.size();
       for (const RejectedRow& row : rows)
         page.row(json::object{{"table", text(table)}, {"key", text(row.key)}, {"why", sentence(row.why)}});
       place.after = rows.empty() ? std::nullopt : std::optional{rows.back().key};
@@ -310,16 +358,10 @@ void command_rejected(Context& context, const Arguments& arguments, Reply reply)
 void add_why_commands(StandardAdder& commands) {
   commands.add({"why", "Explain what a row waits for, down to the missing facts", {table_argument(), key_argument()}, CommandEffect::Reads},
                command_why);
-  commands.add({"parked",
-                "List awaited facts, or the waiting rows of a table",
-                {optional("table", ArgumentKind::Text, "Only rows of this table")},
-                CommandEffect::Reads},
-               command_parked);
-  commands.add({"rejected",
-                "List the rejected rows with their reasons",
-                {optional("table", ArgumentKind::Text, "Only rows of this table")},
-                CommandEffect::Reads},
-               command_rejected);
+  const std::vector<ArgumentSpec> of_list{optional("table", ArgumentKind::Text, "Only rows of this table"),
+                                          optional("count", ArgumentKind::Integer, "At most so many"), cursor_argument()};
+  commands.add({"parked", "List awaited facts, or the waiting rows of a table", of_list, CommandEffect::Reads}, command_parked);
+  commands.add({"rejected", "List the rejected rows with their reasons", of_list, CommandEffect::Reads}, command_rejected);
 }
 
 }  // namespace rondo::commands

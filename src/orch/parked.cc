@@ -103,9 +103,21 @@ std::vector<ParkedRow> parked_rows(const Runtime& runtime, std::string_view tabl
   const RuntimeView view(runtime);
   view.expect_here("parked_rows");
   const auto it = view.consumers().find(table);
-  if (it == view.consumers().end()) {  // The table may belong to a worker, which is queried once.
-    place = kNoPlace;
-    return parked_rows(runtime, table, max);
+  if (it == view.consumers().end()) {  // The table may belong to a worker.
+    using Page = std::pair<std::vector<ParkedRow>, std::uint32_t>;
+    const auto ask = [name = std::string{table}, max, from = place](Runtime& worker) {
+      std::uint32_t behind = from;
+      std::vector<ParkedRow> rows = parked_rows(worker, name, max, behind);
+      return Page{std::move(rows), behind};
+    };
+    const std::uint32_t from = std::exchange(place, kNoPlace);
+    if (from == kNoPlace) return {};
+    for (Page& page : view.ask_workers<Page>(ask)) {
+      if (page.first.empty() && page.second == kNoPlace) continue;
+      place = page.second;
+      return std::move(page.first);
+    }
+    return {};
   }
   const Ledger& ledger = it->second->ledger();
   std::vector<ParkedRow> found;

@@ -101,10 +101,18 @@ Status Reader::resume(std::string_view cursor, Place& place) {
     place.cursor = cursor;
     return {};
   }
-  const auto known = is_number(cursor.substr(1), number) ? places_.find(number) : places_.end();
+  if (!is_number(cursor.substr(1), number)) return bad;
+  if (const auto used = used_.find(number); used != used_.end() && !place.written) {
+    place = used->second;
+    return {};
+  }
+  const auto known = places_.find(number);
   if (known == places_.end() || known->second.written != place.written) return bad;
   place = std::move(known->second);
   places_.erase(known);
+  if (place.written) return {};
+  if (used_.size() >= kPlacesMax) used_.erase(used_.begin());
+  used_.emplace(number, place);
   return {};
 }
 

@@ -63,6 +63,7 @@ class Reader {
   std::map<std::uint64_t, std::function<void(const Status&)>> pending_;  // Called if the answer never arrives.
   std::uint64_t next_ = 1;
   std::map<std::uint64_t, Place> places_;  // Positions of scans between two pages, by the number in their cursor.
+  std::map<std::uint64_t, Place> used_;    // The newest positions of scan() from which a page was read: it may be read again.
 };
 
 }  // namespace rondo::redis
