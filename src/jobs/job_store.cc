@@ -18,4 +18,14 @@ Result<std::vector<SchedulerClaim>> JobStore::schedulers() {
   return std::vector{SchedulerClaim{.name = name_of_this_process(), .shards = kShards, .is_here = true}};
 }
 
+Result<std::vector<JobRun>> JobStore::newest_ends(const std::vector<std::string>& names) {
+  std::vector<JobRun> runs;
+  for (const std::string& name : names) {
+    auto run = last_ended(name);
+    if (!run) return failure(std::move(run.error()));
+    if (*run) runs.push_back(std::move(**run));
+  }
+  return runs;
+}
+
 }  // namespace rondo::jobs

@@ -144,6 +144,8 @@ class JobStore {
   /// Of the final runs of a job that have begun, the one with the latest end; of several, the one with the highest id. Empty: there is
   /// none. O(log runs).
   virtual Result<std::optional<JobRun>> last_ended(std::string_view job) = 0;
+  /// last_ended() of the jobs of an answer of list(), which 'names' names: of those that have one, in any order. O(names * log runs).
+  virtual Result<std::vector<JobRun>> newest_ends(const std::vector<std::string>& names);
   /// At most 'max' scheduled instants of a job from 'from' to before 'to' that have a run, triggered ones not included, the earliest first.
   /// O(log runs + result).
   virtual Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) = 0;

@@ -338,6 +338,19 @@ void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>>
       "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
       impl_->core.done_for_store(std::move(done)));
 }
+void Jobs::newest_ends(std::string after, std::size_t max, Done<std::vector<JobRun>> done) {
+  impl_->core.called("newest ends", after, std::uint64_t{max});
+  impl_->core.store.submit<std::vector<JobRun>>(
+      "newest ends " + after,
+      [after, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
+        const auto page = store.list(after, max);
+        if (!page) return failure(page.error());
+        std::vector<std::string> names;
+        for (const StoredJob& stored : *page) names.push_back(stored.job.name);
+        return store.newest_ends(names);
+      },
+      impl_->core.done_for_store(std::move(done)));
+}
 void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, std::string handlers, Done<std::vector<JobRun>> done) {
   impl_->core.called("failures", since.nanoseconds(), before, std::uint64_t{max}, handlers);
   impl_->core.store.submit<std::vector<JobRun>>(
@@ -425,6 +438,8 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "kill") return call.with<Run>([this](Run run) { static_cast<void>(kill(run, {})); });
   if (verb == "find") return call.with<Text>([this](const Text& name) { find(name, {}); });
   if (verb == "list") return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { list(after, max, {}); });
+  if (verb == "newest ends")
+    return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { newest_ends(after, max, {}); });
   if (verb == "runs")
     return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
   if (verb == "failures")

@@ -110,7 +110,8 @@ def check_runs(daemon, checker):
     # By tag and owner; both hold together.
     expect(daemon, 0, "job", "add", "owned", "--handler", "log", "--manual", "--owner", "ann", "--tags", "disk,night")
     expect(daemon, 0, "job", "add", "other", "--handler", "log", "--manual", "--owner", "bob", "--tags", "disk")
-    for words, expected in ((("--tag", "disk"), ["other", "owned"]), (("--owner", "ann"), ["owned"]), (("--tag", "night", "--owner", "bob"), [])):
+    for words, expected in ((("--tag", "disk"), ["other", "owned"]), (("--owner", "ann"), ["owned"]), (("--tag", "night", "--owner", "bob"), []),
+                            (("--search", "ANN"), ["owned"]), (("--state", "failing", "--owner", "ann"), [])):
         found = checker.check("job-list", expect(daemon, 0, "--json", "job", "list", *words))["rows"]
         assert [row["name"] for row in found] == expected, (words, found)
     for name in ("owned", "other"):

@@ -204,7 +204,7 @@ int list(const Caller& caller) {
   const KeyPattern matches{pattern.empty() ? "*" : pattern};
   json::array rows;
   json::object arguments;
-  for (const std::string_view name : {"tag", "owner"}) {
+  for (const std::string_view name : {"tag", "owner", "state", "search"}) {
     if (const std::string text = caller.text("--" + std::string{name}, ""); !text.empty()) arguments[name] = escape_text(text);
   }
   const Result<json::object> result = caller.backend.call("jobs", arguments, [&](const json::value& row) {

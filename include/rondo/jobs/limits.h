@@ -196,6 +196,15 @@ inline constexpr std::uint64_t kForecastRuns = 20'000'000;
 /// Reached: forecast() returns InvalidArgument. Figure: none: the caller gets the error. Test: `ForecastTest.WrongTimesAreRefused`.
 inline constexpr Duration kForecastSpan = 316'224'000s;
 
+/// Instants that one answer of `job-load` counts: less than a second in all, a slice a turn.
+/// Reached: the answer has cut_short, and does not count the rest. Figure: none: the answer says so. Test:
+/// `JobCommands.TheLoadOfTooManyInstantsIsCutShort`.
+inline constexpr std::uint64_t kLoadInstants = 200'000;
+
+/// The span of one answer of `job-load`: it has a number for each minute.
+/// Reached: InvalidArgument. Figure: none: the caller gets the error. Test: `JobCommands.TheLoadIsCountedByMinute`.
+inline constexpr Duration kLoadSpan = 48 * 3600s;
+
 /// Jobs that are named for a peak of a forecast.
 /// Reached: the others are not named. Figure: none: the peak has its number of firings. Test: `ForecastTest.PeaksAreNamed`.
 inline constexpr std::size_t kPeakJobs = 5;

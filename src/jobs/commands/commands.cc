@@ -45,8 +45,9 @@ void escape_texts(json::object& definition) {
   }
 }
 
-/// 'next' as Jobs::next_of().
-json::object object_of(const StoredJob& stored, const std::optional<WallTime>& next) {
+}  // namespace
+
+json::object object_of_job(const StoredJob& stored, const std::optional<WallTime>& next) {
   // The store's own text: it always is an object. The name in a damaged row may be any bytes.
   Job shown = stored.job;
   if (shown.name.size() > limits::kJobName) shown.name.resize(limits::kJobName);
@@ -59,11 +60,12 @@ json::object object_of(const StoredJob& stored, const std::optional<WallTime>& n
   return object;
 }
 
-/// Says why the row of a job cannot be used as it is stored.
 void add_damage(json::object& job, const StoredJob& stored) {
   if (!is_readable(stored)) job["damaged"] = sentence(stored.job.note);
   if (!stored.set_aside.empty()) job["damaged"] = sentence(stored.set_aside);
 }
+
+namespace {
 
 /// Why runs of a job would not begin, for people; empty if they would.
 std::string warning_of(const Jobs& jobs, const StoredJob& stored) {
@@ -102,7 +104,7 @@ void finish_show(Jobs& jobs, const StoredJob& stored, json::object object, Reply
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
-    json::object object = object_of(*stored, JobsView(jobs).next_of(*stored));
+    json::object object = object_of_job(*stored, JobsView(jobs).next_of(*stored));
     add_damage(object, *stored);
     json::array runs;
     for (const std::int64_t run : JobsView(jobs).under_way(stored->job.name)) {
@@ -127,71 +129,8 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
 /// Answers with the job of a result.
 Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
   return [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
-    stored ? reply.finish(object_of(*stored, JobsView(jobs).next_of(*stored))) : reply.fail(stored.error());
+    stored ? reply.finish(object_of_job(*stored, JobsView(jobs).next_of(*stored))) : reply.fail(stored.error());
   };
-}
-
-/// Which jobs are listed, and how. An empty text chooses all.
-struct Filter {
-  std::string tag;
-  std::string owner;
-  bool is_plan = false;       // With what forecast() needs of them.
-  std::string handlers = {};  // What the names of their handlers begin with.
-
-  bool has(const Job& job) const {
-    return job.handler.starts_with(handlers) && (owner.empty() || job.owner == owner) &&
-           (tag.empty() || std::ranges::find(job.tags, tag) != job.tags.end());
-  }
-};
-
-using JobPage = std::shared_ptr<const std::vector<StoredJob>>;
-void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply reply);
-
-/// Adds what the planner has of a job.
-void add_plan(json::object& row, const Jobs& jobs, const StoredJob& stored) {
-  row["id"] = stored.id;
-  row["next"] = time_of(stored.next);
-  json::array runs;
-  for (const JobRun& run : jobs.unfinished(stored.id)) {
-    runs.push_back(json::object{{"scheduled", calendar::format_rfc3339(run.scheduled)},
-                                {"due", calendar::format_rfc3339(run.due)},
-                                {"band", to_string(run.band)},
-                                {"attempt", run.attempt}});
-  }
-  row["runs"] = std::move(runs);
-}
-
-/// The settings of the planner.
-json::object object_of(const JobsOptions& options) {
-  return {{"now", calendar::format_rfc3339(SystemClock{}.wall_now())},
-          {"window_ms", options.window / 1ms},
-          {"grace_ms", options.grace / 1ms},
-          {"cycle_ms", options.cycle / 1ms}};
-}
-
-/// Lists the jobs of a page from place 'at' on, as many a turn as a page of the answer has room for.
-void list_page(Jobs& jobs, const JobPage& page, std::size_t at, const Filter& filter, Reply reply) {
-  for (; at < page->size(); ++at) {
-    if (reply.page_full())
-      return reply.next_turn([&jobs, page, at, filter](Reply next) { list_page(jobs, page, at, filter, std::move(next)); });
-    const StoredJob& stored = (*page)[at];
-    if (!filter.has(stored.job)) continue;
-    json::object row = object_of(stored, JobsView(jobs).next_of(stored));
-    add_damage(row, stored);
-    if (filter.is_plan) add_plan(row, jobs, stored);
-    reply.row(std::move(row));
-  }
-  if (page->size() < kPage || !reply.wanted()) return reply.finish(filter.is_plan ? object_of(jobs.options()) : json::object{});
-  reply.next_turn([&jobs, page, filter](Reply next) { list(jobs, page->back().job.name, filter, std::move(next)); });
-}
-
-/// Lists the jobs of a filter.
-void list(Jobs& jobs, const std::string& after, const Filter& filter, Reply reply) {
-  reply.expect_rows();
-  jobs.list(after, kPage, [&jobs, filter, reply = std::move(reply)](Result<std::vector<StoredJob>> page) mutable {
-    if (!page) return reply.fail(page.error());
-    list_page(jobs, std::make_shared<const std::vector<StoredJob>>(std::move(*page)), 0, filter, std::move(reply));
-  });
 }
 
 /// At most 'max' firings after 'after'. Empty for a job that is only triggered. A fixed delay has one: it is measured from 'after', because
@@ -220,7 +159,7 @@ json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dr
     const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
     if (firings && !firings->empty()) next = firings->front().scheduled;
   }
-  json::object object = object_of(stored, next);
+  json::object object = object_of_job(stored, next);
   std::string warning = warning_of(jobs, stored);
   if (!stored.unchecked.empty()) {
     const bool is_absent = !JobsView(jobs).handler_trouble(stored.job.handler).empty();  // The warning begins with the reason.
@@ -361,21 +300,7 @@ void add_put_commands(Adder& adder) {
 
 Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   Adder adder(registry, jobs);
-  adder.add({.name = "jobs",
-             .help = "List the jobs",
-             .arguments = {{"tag", ArgumentKind::Text, false, "Only jobs with this tag"},
-                           {"owner", ArgumentKind::Text, false, "Only jobs of this owner"},
-                           {"plan", ArgumentKind::Flag, false, "With their ids, planned runs, and the settings of the planner"}},
-             .effect = CommandEffect::Reads,
-             .keeps_to_group = true},
-            [](Jobs& of, const Arguments& arguments, Reply reply) {
-              const std::string& group = reply.caller().group;
-              const Filter filter{.tag = arguments.text("tag"),
-                                  .owner = arguments.text("owner"),
-                                  .is_plan = arguments.flag("plan"),
-                                  .handlers = group.empty() ? std::string{} : handlers_of(group)};
-              list(of, {}, filter, std::move(reply));
-            });
+  add_list_command(adder);
   adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads, .keeps_to_group = true},
             show);
   add_put_commands(adder);

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "admin/reply_state.h"
 #include "admin/server.h"
 #include "base/testing/temporary_folder.h"
 #include "jobs/job_store.h"
@@ -25,7 +26,9 @@ namespace {
 
 namespace json = boost::json;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 /// A program with jobs and an admin socket on a thread of its own.
 class JobCommands : public ::testing::Test {
@@ -85,6 +88,30 @@ class JobCommands : public ::testing::Test {
           static_cast<std::size_t>(std::ranges::count_if(runs, [](const json::value& run) { return !run.at("ended").is_null(); }));
       if (ended >= count || HasFailure()) return runs;
     }
+  }
+
+  /// The answer to a caller that may see the jobs of one group of executors alone: its last frame.
+  std::string call_of_group(const std::string& group, std::string_view command, json::object arguments) {
+    struct Port final : ReplyPort {
+      void send(std::string_view frame) override { text = frame; }
+      void note_full_page() override {}
+      void continue_later(Reply reply, Reply::Continuation go_on) override {
+        EXPECT_TRUE(runtime->post([reply = std::move(reply), go_on = std::move(go_on)] { go_on(reply); }).ok());
+      }
+      void ended(bool) override { done.set_value(); }
+      bool turn_is_over() const override { return false; }
+      Runtime* runtime = nullptr;
+      std::string text;
+      std::promise<void> done;
+    };
+    Port port;
+    port.runtime = &runtime;
+    arguments["id"] = 1;
+    arguments["command"] = command;
+    const auto dispatch = [&] { registry.dispatch(arguments, Reply{std::make_shared<Reply::State>(port, 1, Caller{.group = group})}); };
+    EXPECT_TRUE(runtime.post(dispatch).ok());
+    port.done.get_future().wait();
+    return port.text;
   }
 
   TemporaryFolder folder;
@@ -253,6 +280,80 @@ TEST_F(JobCommands, JobsAreListedByTagAndOwner) {
   EXPECT_EQ(names({{"tag", "night"}}), "ab");
   EXPECT_EQ(names({{"owner", "bob"}}), "b");
   EXPECT_EQ(names({{"tag", "big"}, {"owner", "bob"}}), "");
+}
+
+TEST_F(JobCommands, JobsAreListedInPartsByTextAndByState) {
+  const auto put = [this](int i, const std::string& more) {
+    const std::string number = std::to_string(1000 + i);
+    call("job-put", {{"definition", "{\"name\":\"j" + number + "\",\"handler\":\"ok\"" + more + "}"}, {"start", i % 2 == 0}});
+  };
+  for (int i = 0; i < 205; ++i) put(i, i % 10 == 0 ? R"(,"owner":"Ann")" : "");
+  put(7, R"(,"note":"Needs the DISK","schedule":"every 1h")");
+  put(9, R"(,"tags":["disks"],"parameters":"x","schedule":"every 1h")");
+  const auto names = [this](json::object arguments, std::size_t count) {
+    std::vector<std::string> all;
+    arguments["count"] = count;
+    for (;;) {
+      const json::object answer = call("jobs", arguments);
+      EXPECT_LE(answer.at("rows").as_array().size(), count);
+      for (const json::value& job : answer.at("rows").as_array()) all.emplace_back(job.at("name").as_string());
+      if (!answer.contains("next") || HasFailure()) return all;
+      EXPECT_EQ(answer.at("next").as_string(), std::string_view{all.back()});
+      arguments["after"] = answer.at("next");
+    }
+  };
+  for (const std::size_t count : {7U, 200U, 204U, 205U, 206U}) {
+    const std::vector<std::string> all = names({}, count);
+    EXPECT_EQ(all.size(), 205U);
+    EXPECT_TRUE(std::ranges::is_sorted(all, std::ranges::less_equal{}));
+  }
+  EXPECT_FALSE(call("jobs", {{"count", 205}}).contains("next"));
+  EXPECT_THAT(names({{"search", "dIsK"}}, 1), ElementsAre("j1007", "j1009"));
+  EXPECT_EQ(names({{"search", "ann"}}, 4).size(), 21U);
+  EXPECT_EQ(names({{"search", "J119"}}, 4).size(), 10U);
+  EXPECT_EQ(names({{"state", "running"}}, 50).size(), 103U);
+  EXPECT_EQ(names({{"state", "stopped"}, {"search", "disk"}}, 50).size(), 2U);
+  EXPECT_EQ(names({{"after", "j1200"}}, 50).size(), 4U);
+  EXPECT_THAT(error("jobs", {{"state", "odd"}}), HasSubstr("state is running, stopped or failing"));
+  EXPECT_THAT(error("jobs", {{"count", 0}}), HasSubstr("count is at least 1"));
+  EXPECT_THAT(error("jobs", {{"search", std::string(257, 'x')}}), HasSubstr("more than 256 bytes"));
+}
+
+TEST_F(JobCommands, ACallerWithAGroupGetsTheJobsOfItsGroupInPartsToo) {
+  for (const char* const name : {"a1", "b1", "a2", "b2", "a3", "b3"}) {
+    const std::string handler = std::string{"executor/"} + *name + "/run";
+    const std::string job{name};
+    call("job-put", {{"definition", R"({"name":")" + job + R"(","handler":")" + handler + R"(","schedule":"every 1h"})"}, {"start", true}});
+  }
+  EXPECT_THAT(call_of_group("a", "jobs", {{"count", 1}, {"after", "a1"}}), AllOf(HasSubstr("\"a2\""), HasSubstr(R"("next":"a2")")));
+  const std::string last = call_of_group("a", "jobs", {{"count", 3}, {"search", "RUN"}});
+  EXPECT_THAT(last, AllOf(HasSubstr("\"a1\""), HasSubstr("\"a3\""), Not(HasSubstr("\"b")))) << "no name of another group";
+  EXPECT_THAT(call_of_group("a", "jobs", {{"search", "b1"}}), HasSubstr(R"("rows":[])"));
+}
+
+TEST_F(JobCommands, AJobIsFailingAsLongAsItsNewestEndIsAFailure) {
+  call("job-put", {{"definition", R"({"name":"bad","handler":"fail"})"}});
+  call("job-put", {{"definition", R"({"name":"good","handler":"ok"})"}});
+  call("job-put", {{"definition", R"({"name":"new","handler":"ok"})"}});
+  call("job-trigger", {{"name", "bad"}});
+  call("job-trigger", {{"name", "good"}});
+  ended_runs("bad", 1);
+  ended_runs("good", 1);
+  const json::array all = call("jobs", {{"ends", true}}).at("rows").as_array();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].at("last_state"), "failed");
+  EXPECT_EQ(all[1].at("last_state"), "succeeded");
+  EXPECT_EQ(all[1].at("last_ended"), ended_runs("good", 1)[0].at("ended"));
+  EXPECT_TRUE(all[2].at("last_state").is_null());
+  EXPECT_TRUE(all[2].at("last_ended").is_null());
+  const json::array failing = call("jobs", {{"state", "failing"}}).at("rows").as_array();
+  ASSERT_EQ(failing.size(), 1U);
+  EXPECT_EQ(failing[0].at("name"), "bad");
+  EXPECT_FALSE(failing[0].as_object().contains("last_state"));
+  call("job-put", {{"definition", R"({"name":"bad","handler":"ok"})"}});
+  call("job-trigger", {{"name", "bad"}});
+  ended_runs("bad", 2);
+  EXPECT_TRUE(call("jobs", {{"state", "failing"}}).at("rows").as_array().empty());
 }
 
 TEST_F(JobCommands, ManyJobsAreListedInPages) {

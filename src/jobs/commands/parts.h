@@ -24,6 +24,11 @@ inline boost::json::value time_of(const std::optional<WallTime>& time) {
 /// How far a run is that is carried out elsewhere.
 boost::json::object object_of(const Progress& progress);
 
+/// A job as it is listed. 'next' as JobsView::next_of().
+boost::json::object object_of_job(const StoredJob& stored, const std::optional<WallTime>& next);
+/// Says why the row of a job cannot be used as it is stored.
+void add_damage(boost::json::object& job, const StoredJob& stored);
+
 inline ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, "Name of the job"}; }
 
 /// The handler of a command about one job, which its argument 'name' names, or its argument 'run' by a run of it. A caller with a group
@@ -49,6 +54,8 @@ class Adder {
   Status status_;
 };
 
+/// Adds `jobs` (list_jobs.cc).
+void add_list_command(Adder& adder);
 /// Adds the commands about runs (run_commands.cc).
 void add_run_commands(Adder& adder);
 

@@ -224,6 +224,14 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
     if (!found) return failure(std::move(found.error()));
     return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
   }
+  Result<std::vector<JobRun>> newest_ends(const std::vector<std::string>& names) override {
+    if (names.empty()) return std::vector<JobRun>{};
+    return runs_of(
+        "WHERE runs.id IN (SELECT (SELECT ended.id FROM rondo.runs ended WHERE ended.job = listed.id AND ended.begun IS NOT NULL "
+        "AND ended.ended IS NOT NULL AND ended.state <> 0 ORDER BY ended.ended DESC, ended.id DESC LIMIT 1) "
+        "FROM rondo.jobs listed WHERE listed.name >= $1 AND listed.name <= $2) ORDER BY runs.id",
+        Values{}.add(names.front()).add(names.back()), names.size());
+  }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     return all_of(
         "SELECT scheduled FROM rondo.runs WHERE job = $1 AND scheduled >= $2 AND scheduled < $3 AND band <> 3 AND rerun_of = 0 "
