@@ -339,7 +339,7 @@ void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>>
       impl_->core.done_for_store(std::move(done)));
 }
 void Jobs::newest_ends(std::string after, std::size_t max, Done<std::vector<JobRun>> done) {
-  impl_->core.called("newest ends", after, std::uint64_t{max});
+  impl_->core.called("newest", after, std::uint64_t{max});
   impl_->core.store.submit<std::vector<JobRun>>(
       "newest ends " + after,
       [after, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
@@ -438,8 +438,7 @@ bool Jobs::repeat(std::string_view text) {
   if (verb == "kill") return call.with<Run>([this](Run run) { static_cast<void>(kill(run, {})); });
   if (verb == "find") return call.with<Text>([this](const Text& name) { find(name, {}); });
   if (verb == "list") return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { list(after, max, {}); });
-  if (verb == "newest ends")
-    return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { newest_ends(after, max, {}); });
+  if (verb == "newest") return call.with<Text, std::size_t>([this](const Text& after, std::size_t max) { newest_ends(after, max, {}); });
   if (verb == "runs")
     return call.with<Text, Run, std::size_t>([this](const Text& job, Run before, std::size_t max) { runs(job, before, max, {}); });
   if (verb == "failures")

@@ -162,6 +162,14 @@ def check_schedulers(daemon, checker):
     assert name in expect(daemon, 0, "job", "schedulers")
 
 
+def check_instants(daemon, checker):
+    """What a console asks while a job is written, and for its picture of the load."""
+    definition = json.dumps({"name": "planned", "handler": "log", "schedule": "cron 30 2 * * *", "zone": "Europe/Berlin"})
+    answer = checker.check("job-preview", expect(daemon, 0, "--json", "call", "job-preview", f"definition={definition}", "count=3"))
+    assert answer["words"] == "at 02:30, every day" and len(answer["instants"]) == 3, answer
+    assert len(checker.check("job-load", expect(daemon, 0, "--json", "call", "job-load"))["minutes"]) in (60, 61)
+
+
 def check_family(daemon, checker):
     """A child runs after its parent; a file may have a child before its parent."""
     expect(daemon, 0, "job", "add", "top", "--handler", "log", "--manual")
@@ -575,6 +583,7 @@ def main(rondo, rondod, schemas):
         check_requested(daemon, checker)
         check_failures(daemon, checker)
         check_schedulers(daemon, checker)
+        check_instants(daemon, checker)
         check_family(daemon, checker)
         check_worker(daemon, checker)
         check_backfill(daemon, checker)

@@ -133,46 +133,40 @@ Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
   };
 }
 
-/// At most 'max' firings after 'after'. Empty for a job that is only triggered. A fixed delay has one: it is measured from 'after', because
-/// the end of the next run is not known. InvalidArgument or NotFound for the schedule or its zone. Reads the file of the zone.
-Result<std::vector<calendar::Firing>> next_firings(const StoredJob& stored, WallTime after, std::size_t max) {
-  Planner planner{PlannerOptions{}};
-  const auto compiled = planner.compiled(stored.job, stored.id);
-  if (!compiled) return failure(compiled.error());
-  const calendar::Schedule& schedule = (*compiled)->schedule;
-  if (std::holds_alternative<calendar::FixedDelay>(schedule.when)) max = 1;
-  std::vector<calendar::Firing> firings;
-  for (WallTime at = after; firings.size() < max;) {
-    const auto firing = calendar::next_firing(schedule, *(*compiled)->zone, at);
-    if (!firing) break;
-    firings.push_back(*firing);
-    at = firing->scheduled;
+}  // namespace
+
+std::vector<std::string> troubles_of(const Jobs& jobs, const StoredJob& stored) {
+  std::vector<std::string> troubles;
+  if (std::string warning = warning_of(jobs, stored); !warning.empty()) troubles.push_back(std::move(warning));
+  if (!stored.unchecked.empty()) {
+    const bool is_absent = !JobsView(jobs).handler_trouble(stored.job.handler).empty();  // The warning begins with the reason.
+    troubles.push_back("its parameters were not checked" + (is_absent ? "" : ": " + stored.unchecked));
   }
-  return firings;
+  const Result<calendar::Schedule> schedule = compile(stored.job.schedule, 0);
+  const auto* const cron = schedule ? std::get_if<calendar::Cron>(&schedule->when) : nullptr;
+  if (cron != nullptr && !cron->warning().empty()) troubles.push_back(cron->warning());
+  if (stored.job.concurrency > 1 && stored.job.overlap != Overlap::Concurrent) {
+    troubles.push_back("the concurrency of " + std::to_string(stored.job.concurrency) + " has no effect: the overlap is " +
+                       std::string{to_string(stored.job.overlap)});
+  }
+  return troubles;
 }
+
+namespace {
 
 /// A job that was put, or would be, with a warning if its runs would not begin: a name may be mistyped, or a worker is not connected yet.
 /// A stopped job of a dry run has the instant that it would have if it were started now.
 json::object object_of_put(const Jobs& jobs, const StoredJob& stored, bool is_dry) {
   std::optional<WallTime> next = JobsView(jobs).next_of(stored);
   if (is_dry && !stored.is_running) {
-    const auto firings = next_firings(stored, SystemClock{}.wall_now(), 1);
-    if (firings && !firings->empty()) next = firings->front().scheduled;
+    Planner planner{PlannerOptions{}};
+    const auto compiled = planner.compiled(stored.job, stored.id);
+    const auto firings = compiled ? next_firings(**compiled, SystemClock{}.wall_now(), 1) : std::vector<calendar::Firing>{};
+    if (!firings.empty()) next = firings.front().scheduled;
   }
   json::object object = object_of_job(stored, next);
-  std::string warning = warning_of(jobs, stored);
-  if (!stored.unchecked.empty()) {
-    const bool is_absent = !JobsView(jobs).handler_trouble(stored.job.handler).empty();  // The warning begins with the reason.
-    warning += (warning.empty() ? "" : "; ") + std::string{"its parameters were not checked"} + (is_absent ? "" : ": " + stored.unchecked);
-  }
-  const Result<calendar::Schedule> schedule = compile(stored.job.schedule, 0);
-  const auto* const cron = schedule ? std::get_if<calendar::Cron>(&schedule->when) : nullptr;
-  if (cron != nullptr && !cron->warning().empty()) warning += (warning.empty() ? "" : "; ") + cron->warning();
-  if (stored.job.concurrency > 1 && stored.job.overlap != Overlap::Concurrent) {
-    warning += warning.empty() ? "" : "; ";
-    warning += "the concurrency of " + std::to_string(stored.job.concurrency) + " has no effect: the overlap is " +
-               std::string{to_string(stored.job.overlap)};
-  }
+  std::string warning;
+  for (const std::string& trouble : troubles_of(jobs, stored)) warning += (warning.empty() ? "" : "; ") + trouble;
   if (!warning.empty()) object["warning"] = sentence(warning);
   return object;
 }
@@ -183,9 +177,18 @@ Status check_names(const std::string& definitions) {
   return doubled ? Status{StatusCode::InvalidArgument, "a definition has '" + visible_text(doubled->name) + "' twice"} : Status{};
 }
 
+}  // namespace
+
+Result<Job> checked_definition(const Arguments& arguments) {
+  const std::string definition = arguments.text("definition");
+  if (Status wrong = check_names(definition); !wrong.ok()) return failure(std::move(wrong));
+  return job_from_json(definition);
+}
+
+namespace {
+
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
-  if (Status wrong = check_names(arguments.text("definition")); !wrong.ok()) return reply.fail(std::move(wrong));
-  auto job = job_from_json(arguments.text("definition"));
+  auto job = checked_definition(arguments);
   if (!job) return reply.fail(job.error());
   std::vector<JobEdit> edits;
   edits.push_back({std::move(*job), arguments.flag("start") ? JobEdit::Running::IfNew : JobEdit::Running::Kept});
@@ -232,31 +235,6 @@ void put_all(Jobs& jobs, const Arguments& arguments, Reply reply) {
   jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
     if (!put) return reply.fail(put.error());
     for (const StoredJob& stored : *put) reply.row(object_of_put(jobs, stored, is_dry));
-    reply.finish();
-  });
-}
-
-/// The next scheduled instants of a job, as if it were started.
-void list_next(Jobs& jobs, const Arguments& arguments, Reply reply) {
-  const std::int64_t max = arguments.integer("max", 10);
-  if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
-  WallTime from = SystemClock{}.wall_now();
-  if (const std::string text = arguments.text("from"); !text.empty()) {
-    const Result<WallTime> given = calendar::parse_rfc3339(text);
-    if (!given) return reply.fail(given.error().with_context("from"));
-    from = *given;
-  }
-  reply.expect_rows();
-  jobs.find(arguments.text("name"), [from, max, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
-    if (!stored) return reply.fail(stored.error());
-    const auto firings = next_firings(*stored, from, static_cast<std::size_t>(max));
-    if (!firings) return reply.fail(firings.error());
-    for (const calendar::Firing& firing : *firings) {
-      reply.row(json::object{{"scheduled", calendar::format_rfc3339(firing.scheduled)}, {"due", calendar::format_rfc3339(firing.due)}});
-    }
-    // Such a job has no instants of its own.
-    if (const auto& parents = stored->job.parents; !parents.empty())
-      return reply.finish({{"after", json::array(parents.begin(), parents.end())}});
     reply.finish();
   });
 }
@@ -314,14 +292,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, std::move(reply)));
             });
-  adder.add({.name = "job-next",
-             .help = "List the next scheduled instants of a job",
-             .arguments = {name_argument(),
-                           {"from", ArgumentKind::Text, false, "After this instant, as in RFC 3339; by default now"},
-                           {"max", ArgumentKind::Integer, false, "The most instants: 1 to 200, by default 10"}},
-             .effect = CommandEffect::Reads,
-             .keeps_to_group = true},
-            list_next);
+  add_schedule_commands(adder);
   adder.add(
       {.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},
       [](Jobs& of, const Arguments& arguments, Reply reply) { of.remove(arguments.text("name"), answer_with_job(of, std::move(reply))); });

@@ -506,6 +506,97 @@ TEST_F(JobCommands, AJobOfWhichEachRunIsStoppedByTheNextOneHasAWarning) {
   EXPECT_EQ(warning(), "") << "a user has stopped the last one";
 }
 
+TEST_F(JobCommands, APreviewMarksTheDaysOnWhichTheClockChanges) {
+  const auto preview = [this](const std::string& members, json::object more = {}) {
+    more["definition"] = R"({"name":"new","handler":"ok",)" + members + "}";
+    return call("job-preview", more);
+  };
+  const auto text = [](const json::object& answer) {
+    std::string all;
+    for (const json::value& instant : answer.at("instants").as_array()) {
+      all += (all.empty() ? "" : " ") + std::string{instant.at("at").as_string()} + "=" + std::string{instant.at("local").as_string()} +
+             (instant.at("clock_change").as_bool() ? "!" : "");
+    }
+    return all;
+  };
+  // The years are far ahead, so that the days are always to come.
+  const std::string berlin = R"("zone":"Europe/Berlin","schedule":"cron 30 12 * * *","from":)";
+  const json::object spring = preview(berlin + R"("2240-03-28T00:00:00Z")", {{"count", 3}});
+  EXPECT_EQ(text(spring),
+            "2240-03-28T11:30:00Z=2240-03-28T12:30:00+01:00 2240-03-29T10:30:00Z=2240-03-29T12:30:00+02:00! "
+            "2240-03-30T10:30:00Z=2240-03-30T12:30:00+02:00");
+  EXPECT_EQ(spring.at("words"), "at 12:30, every day, from 2240-03-28T00:00:00Z on");
+  EXPECT_EQ(spring.at("zone"), "Europe/Berlin");
+  EXPECT_EQ(spring.at("troubles").as_array().size(), 0U);
+  EXPECT_EQ(text(preview(berlin + R"("2240-10-25T00:00:00Z")", {{"count", 2}})),
+            "2240-10-25T11:30:00Z=2240-10-25T12:30:00+01:00! 2240-10-26T11:30:00Z=2240-10-26T12:30:00+01:00");
+  // A half hour, and west of Greenwich.
+  const std::string johns = R"("zone":"America/St_Johns","schedule":"cron 0 1 * * *","from":"2240-01-10T00:00:00Z")";
+  EXPECT_EQ(text(preview(johns, {{"count", 1}})), "2240-01-10T04:30:00Z=2240-01-10T01:00:00-03:30");
+  EXPECT_EQ(preview(berlin + R"("2240-03-28T00:00:00Z")").at("instants").as_array().size(), 10U);
+  EXPECT_TRUE(call("jobs").at("rows").as_array().empty()) << "nothing is stored";
+}
+
+TEST_F(JobCommands, APreviewHasWordsForEachKindOfScheduleAndItsTroubles) {
+  const auto preview = [this](const std::string& members) {
+    return call("job-preview", {{"definition", R"({"name":"new",)" + members + "}"}});
+  };
+  const auto words = [&](const std::string& members) {
+    return std::string{preview(R"("handler":"ok")" + members).at("words").as_string()};
+  };
+  EXPECT_EQ(words(R"(,"schedule":"every 10s")"), "every 10s");
+  EXPECT_EQ(words(R"(,"schedule":"every 1h","excluded":"SAT, SUN","jitter_ms":5000)"),
+            "every 1h, not on SAT, SUN, each up to 5000 ms later");
+  EXPECT_EQ(words(R"(,"schedule":"after 5min")"), "5min after the end of each run");
+  EXPECT_EQ(words(R"(,"schedule":"at 2240-01-01T00:00:00+01:00")"), "once, at 2239-12-31T23:00:00Z");
+  EXPECT_EQ(words(""), "only when it is triggered");
+  call("job-put", {{"definition", R"({"name":"top","handler":"ok"})"}});
+  EXPECT_EQ(words(R"(,"parents":["top"])"), "when runs of all these jobs have succeeded: top");
+  EXPECT_EQ(preview(R"("handler":"ok","schedule":"after 5min")").at("instants").as_array().size(), 1U);
+  const json::array none = preview(R"("handler":"nobody","schedule":"at 2020-01-01T00:00:00Z","concurrency":2)").at("troubles").as_array();
+  ASSERT_EQ(none.size(), 3U);
+  EXPECT_THAT(std::string{none[0].as_string()}, HasSubstr("no handler 'nobody'"));
+  EXPECT_THAT(std::string{none[1].as_string()}, HasSubstr("concurrency"));
+  EXPECT_EQ(none[2], "its schedule has no instant after now");
+  EXPECT_EQ(preview(R"("handler":"strict","parameters":"bad")").at("troubles").as_array().size(), 0U) << "its handler is not asked";
+  EXPECT_THAT(error("job-preview", {{"definition", R"({"name":"new","handler":"ok","schedule":"cron 0 24 * * *"})"}}), HasSubstr("24"));
+  EXPECT_THAT(error("job-preview", {{"definition", R"({"name":"new","handler":"ok","zone":"Mars/Base"})"}}), HasSubstr("Mars/Base"));
+  EXPECT_THAT(error("job-preview", {{"definition", R"({"name":"a","name":"b"})"}}), HasSubstr("twice"));
+  EXPECT_THAT(error("job-preview", {{"definition", "{}"}, {"count", 51}}), HasSubstr("count is 1 to 50"));
+}
+
+TEST_F(JobCommands, TheLoadIsCountedByMinute) {
+  const auto put = [this](const std::string& name, const std::string& members, bool is_started = true) {
+    call("job-put", {{"definition", R"({"name":")" + name + R"(",)" + members + "}"}, {"start", is_started}});
+  };
+  put("a", R"("handler":"executor/a/x","schedule":"every 20s")");
+  put("b", R"("handler":"executor/b/x","schedule":"cron 2 * * * *")");
+  put("child", R"("handler":"ok","parents":["b"])");
+  put("manual", R"("handler":"ok")");
+  put("stopped", R"("handler":"ok","schedule":"every 1s")", false);
+  const json::object times{{"from", "2240-01-01T00:00:30Z"}, {"to", "2240-01-01T00:04:30Z"}};
+  const json::object answer = call("job-load", times);
+  EXPECT_EQ(answer.at("from"), "2240-01-01T00:00:00Z") << "minutes of the clock";
+  EXPECT_EQ(json::serialize(answer.at("minutes")), "[3,3,4,3,2]");
+  EXPECT_EQ(answer.at("jobs_counted"), 2);
+  EXPECT_EQ(answer.at("cut_short"), false);
+  EXPECT_THAT(call_of_group("a", "job-load", times), AllOf(HasSubstr("[3,3,3,3,2]"), HasSubstr(R"("jobs_counted":1)")));
+  EXPECT_THAT(call("job-load").at("minutes").as_array().size(), testing::AnyOf(60U, 61U));
+  for (const char* const to : {"2240-01-01T00:00:30Z", "2239-01-01T00:00:00Z", "2240-01-03T00:00:31Z"})
+    EXPECT_THAT(error("job-load", {{"from", "2240-01-01T00:00:30Z"}, {"to", to}}), HasSubstr("at most 48 hours"));
+  EXPECT_THAT(error("job-load", {{"from", "soon"}}), HasSubstr("from"));
+}
+
+TEST_F(JobCommands, TheLoadOfTooManyInstantsIsCutShort) {
+  call("job-put",
+       {{"definition", R"({"name":"hot","handler":"ok","schedule":"every 10ms","from":"2230-01-01T00:00:00Z"})"}, {"start", true}});
+  const json::object answer = call("job-load", {{"from", "2240-01-01T00:00:00Z"}, {"to", "2240-01-01T01:00:00Z"}});
+  EXPECT_EQ(answer.at("cut_short"), true);
+  std::int64_t counted = 0;
+  for (const json::value& minute : answer.at("minutes").as_array()) counted += minute.to_number<std::int64_t>();
+  EXPECT_EQ(counted, 200'000);
+}
+
 TEST_F(JobCommands, TheJobsWithTheirPlanAreWhatAForecastNeeds) {
   call("job-put", {{"definition", R"({"name":"a","handler":"ok"})"}});
   call("job-remove", {{"name", "a"}});

@@ -5,9 +5,12 @@
 #include <boost/json.hpp>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "jobs/jobs_view.h"
+#include "jobs/planner.h"
 #include "rondo/admin/command.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/jobs.h"
@@ -28,6 +31,15 @@ boost::json::object object_of(const Progress& progress);
 boost::json::object object_of_job(const StoredJob& stored, const std::optional<WallTime>& next);
 /// Says why the row of a job cannot be used as it is stored.
 void add_damage(boost::json::object& job, const StoredJob& stored);
+
+/// Why runs of a job that was put, or would be, would not begin, and which of its settings have no effect: a name may be mistyped, or a
+/// worker is not connected yet. For people.
+std::vector<std::string> troubles_of(const Jobs& jobs, const StoredJob& stored);
+/// The job of the argument 'definition'. InvalidArgument for a text that is no job.
+Result<Job> checked_definition(const Arguments& arguments);
+/// At most 'max' firings after 'after'. Empty for a job that is only triggered. A fixed delay has one: it is measured from 'after', because
+/// the end of the next run is not known.
+std::vector<calendar::Firing> next_firings(const CompiledSchedule& compiled, WallTime after, std::size_t max);
 
 inline ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, "Name of the job"}; }
 
@@ -56,6 +68,8 @@ class Adder {
 
 /// Adds `jobs` (list_jobs.cc).
 void add_list_command(Adder& adder);
+/// Adds the commands about instants (schedule_commands.cc).
+void add_schedule_commands(Adder& adder);
 /// Adds the commands about runs (run_commands.cc).
 void add_run_commands(Adder& adder);
 
