@@ -47,10 +47,6 @@ std::string_view secret_of(const http::Request& request) {
   return http::equals_without_case(value.substr(0, kScheme.size()), kScheme) ? value.substr(kScheme.size()) : std::string_view{};
 }
 
-bool is_of_this_host(std::string_view peer) {
-  return peer.starts_with("127.") || peer.starts_with("[::1]:") || peer.starts_with("[::ffff:127.");
-}
-
 /// The object in the body of a request.
 Result<json::object> body_object(std::string_view body) {
   if (body.size() > limits::kAdminRequestBytes) {
@@ -123,6 +119,11 @@ http::Response signed_in(const Caller& caller) {
 
 }  // namespace
 
+bool Api::is_private(const http::Request& request) noexcept {
+  const std::string_view peer = request.peer;
+  return request.is_secure || peer.starts_with("127.") || peer.starts_with("[::1]:") || peer.starts_with("[::ffff:127.");
+}
+
 void Api::set_tokens(std::shared_ptr<const TokenTable> tokens) {
   const std::scoped_lock held{guard_};
   tokens_ = std::move(tokens);
@@ -165,7 +166,7 @@ void Api::refuse(const http::Request& request, const Identity& nobody, http::Ans
 }
 
 void Api::handle(http::Request request, http::Answer answer, http::HttpGate& gate) {
-  if (!request.is_secure && !is_of_this_host(request.peer))
+  if (!is_private(request))
     return answer.send(error_response({StatusCode::PermissionDenied, "the API needs TLS for callers of other hosts: make a new token"}));
   const std::string_view path = request.path().substr(kRoot.size());
   if (path == "session") return session(request, std::move(answer), gate);
@@ -183,7 +184,9 @@ void Api::session(const http::Request& request, http::Answer answer, http::HttpG
   if (!signs_out && request.method != "GET" && request.method != "HEAD") return answer.send(wrong_method("DELETE, GET, HEAD, POST"));
   const Identity who = identify(request);
   // A page asks whether it is signed in: the answer "no" is none for the log.
-  if (who.status != 200) return answer.send(refusal(who.status, who.why));
+  const bool only_asks = who.status == 401 && request.field("Authorization") == nullptr;
+  if (only_asks) return answer.send(refusal(who.status, who.why));
+  if (who.status != 200) return refuse(request, who, std::move(answer), gate);
   if (!signs_out) return answer.send(signed_in(who.caller));
   if (who.usage == nullptr) return answer.send(error_response({StatusCode::InvalidArgument, "a call with a token has no session to end"}));
   sessions_.end(session_cookie(request).secret);

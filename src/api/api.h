@@ -34,6 +34,8 @@ class Api {
 
   /// True if the path is one of the API.
   static bool serves(std::string_view path) noexcept { return path.starts_with("/api/v1/"); }
+  /// True if no other host reads the token in 'request': it came over TLS, or from this host.
+  static bool is_private(const http::Request& request) noexcept;
   /// Answers a request whose path it serves. HTTP thread. This must outlive the thread.
   void handle(http::Request request, http::Answer answer, http::HttpGate& gate);
 

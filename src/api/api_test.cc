@@ -405,7 +405,54 @@ TEST_F(Browser, ASessionEndsWithItsTokenAndWhenItsUserSignsOutOrLeaves) {
   EXPECT_THAT(refused_, testing::IsEmpty()) << "asking is no call";
 }
 
-TEST_F(Browser, ASessionHasSoManyStreamsAndTheyEndWithIt) {
+TEST_F(Browser, AGuessedTokenIsLoggedAlsoWhenItOnlyAsks) {
+  with_api([&] { EXPECT_THAT(say("GET" + post("session", "guess", {}).substr(4)), StartsWith("HTTP/1.1 401 ")); });
+  EXPECT_THAT(refused_, testing::SizeIs(1));
+}
+
+TEST_F(Browser, AStreamSendsNothingMoreWhenItsSessionHasEnded) {
+  ADD_FAILURE_IF_NOT(commands.add({.name = "release", .effect = CommandEffect::Reads}, [this](const Arguments&, Reply reply) {
+    if (kept_.empty()) return reply.fail({StatusCode::FailedPrecondition, "nobody waits yet"});
+    kept_.back().finish();
+    kept_.pop_back();
+    reply.finish();
+  }));
+  const std::string secret = token("a", Role::Viewer);
+  with_api([&] {
+    for (const bool signs_out : {false, true}) {
+      const std::string session = cookie(secret);
+      const UniqueFd stream = begin(request("POST /api/v1/wait", session, {}, "Accept: text/event-stream\r\n" + std::string{kOwn}));
+      std::string heard(1, '\0');
+      ASSERT_EQ(::recv(stream.get(), heard.data(), 1, 0), 1) << "its head";
+      if (signs_out) {
+        ASSERT_THAT(say(request("DELETE /api/v1/session", session)), StartsWith("HTTP/1.1 200 "));
+      }
+      while (!say(post("release", secret, {})).starts_with("HTTP/1.1 200 ")) {
+      }
+      char buffer[4096];
+      for (ssize_t got = 0; (got = ::recv(stream.get(), buffer, sizeof buffer, 0)) > 0;)
+        heard.append(buffer, static_cast<std::size_t>(got));
+      EXPECT_EQ(heard.find("event: end") == std::string::npos, signs_out) << heard;
+    }
+  });
+}
+
+TEST(ApiRequest, ATokenIsPrivateOverTlsAndOnThisHost) {
+  const auto is_private = [](std::string peer, bool is_secure) {
+    http::Request request;
+    request.peer = std::move(peer);
+    request.is_secure = is_secure;
+    return api::Api::is_private(request);
+  };
+  for (const char* const peer : {"127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "[::ffff:127.0.0.1]:1"})
+    EXPECT_TRUE(is_private(peer, false)) << peer;
+  for (const char* const peer : {"10.0.0.1:1", "[::2]:1", "[fe80::1]:1", ""}) {
+    EXPECT_FALSE(is_private(peer, false)) << peer;
+    EXPECT_TRUE(is_private(peer, true)) << peer;
+  }
+}
+
+TEST_F(Browser, ASessionHasSoManyStreams) {
   const std::string secret = token("a", Role::Viewer);
   with_api([&] {
     const std::string session = cookie(secret);

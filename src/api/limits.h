@@ -19,7 +19,7 @@ inline constexpr std::size_t kApiTokens = 256;
 inline constexpr std::size_t kApiAnswerBytes = std::size_t{8} * 1024 * 1024;
 
 /// Sessions of browsers.
-/// Reached: the one that was unused for the longest time ends. Figure: none: its user signs in again. Test:
+/// Reached: of the token with the most, the one that was unused for the longest time ends. Figure: none: its user signs in again. Test:
 /// `Sessions.TheOneUnusedForTheLongestTimeGivesWay`.
 inline constexpr std::size_t kApiSessions = 256;
 

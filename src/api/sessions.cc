@@ -1,6 +1,7 @@
 #include "api/sessions.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "api/tokens.h"
@@ -49,7 +50,11 @@ void Sessions::make_room() {
     if (is_over(session->second)) erase(session);
   }
   if (by_digest_.size() < limits::kApiSessions) return;
-  erase(std::ranges::min_element(by_digest_, {}, [](const Table::value_type& one) { return one.second.used; }));
+  std::map<std::string_view, std::size_t> of_token;
+  for (const auto& [digest, session] : by_digest_) ++of_token[session.token];
+  erase(std::ranges::min_element(by_digest_, {}, [&of_token](const Table::value_type& one) {
+    return std::pair{limits::kApiSessions - of_token[one.second.token], one.second.used};
+  }));
 }
 
 Result<Place> place_in(const std::shared_ptr<Usage>& usage, bool is_stream) {

@@ -40,7 +40,8 @@ class Sessions {
   explicit Sessions(const Clock& clock) : clock_(clock) {}
 
   /// Begins a session with the token of this digest, and returns its secret. The system's error if it has no random bytes. If there are
-  /// limits::kApiSessions, the one that was unused for the longest time ends. O(sessions).
+  /// limits::kApiSessions, the one that was unused for the longest time ends, among those of the token that has the most: no token ends the
+  /// sessions of all others. O(sessions).
   Result<std::string> begin(std::string token);
   /// The session with this secret, which counts as used now; null if there is none, or its time is over. Valid until the next call.
   const Session* find(std::string_view secret);

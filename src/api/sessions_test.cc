@@ -74,6 +74,14 @@ TEST_F(Sessions, TheOneUnusedForTheLongestTimeGivesWay) {
   EXPECT_EQ(sessions_.find(second), nullptr);
 }
 
+TEST_F(Sessions, ATokenWithManyEndsNoSessionOfAnotherOne) {
+  const std::string other = begin("other");
+  clock_.advance(1s);
+  for (std::size_t i = 0; i < 2 * limits::kApiSessions; ++i) begin("many");
+  EXPECT_EQ(sessions_.size(), limits::kApiSessions);
+  EXPECT_NE(sessions_.find(other), nullptr);
+}
+
 TEST_F(Sessions, ThoseWhoseTimeIsOverGiveWayFirst) {
   for (std::size_t i = 1; i < limits::kApiSessions; ++i) begin();
   clock_.advance(limits::kApiSessionIdle);

@@ -160,7 +160,11 @@ std::size_t HttpFront::body_limit(const http::Request& head) const {
 
 void HttpFront::handle(http::Request request, http::Answer answer, http::HttpGate& gate) const {
   if (api_ != nullptr && api::Api::serves(request.path())) return api_->handle(std::move(request), std::move(answer), gate);
-  if (console_ && console::Console::serves(request.path())) return answer.send(console_->answer(request));
+  if (console_ && console::Console::serves(request.path())) {
+    // Its user would enter a token.
+    return answer.send(api::Api::is_private(request) ? console_->answer(request)
+                                                     : http::text_response(403, "the console needs TLS for browsers of other hosts"));
+  }
   if (door_) return door_(std::move(request), std::move(answer), gate);
   answer.send(http::text_response(404, "there is no such path"));
 }
