@@ -21,6 +21,7 @@ namespace rondo::commands {
 
 struct Context : std::enable_shared_from_this<Context> {
   Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given);
+  ~Context();
 
   CanonicalKey canonical_key_of(std::string_view table) const { return options.canonical_key ? options.canonical_key(table) : nullptr; }
   RowClaim claim_of(std::string_view table, std::string_view key) const {
@@ -35,6 +36,7 @@ struct Context : std::enable_shared_from_this<Context> {
   /// If the store is remote and 'key' has another spelling, the call is asynchronous; otherwise it happens before the return. 'use' answers
   /// 'reply'.
   void with_key(const std::string& table, const std::string& key, const Reply& reply, std::function<void(const std::string& key)> use);
+  void check();
 
   CommandRegistry& registry;
   Runtime& runtime;
@@ -47,7 +49,7 @@ struct Context : std::enable_shared_from_this<Context> {
   // See AdminServerSetup. Service and rondod set them.
   std::function<void(const AdminWrite&)> on_write;
   std::function<void(const AdminNotice&)> on_notice;
-  TimerSource timer;                    // Calls incidents.check() every second, so that an incident's time is correct.
+  TimerSource timer;                    // Calls check() every second, so that an incident's time is correct.
   std::unique_ptr<AdminServer> server;  // Destroyed first: its connections use the members above.
 };
 
@@ -62,6 +64,10 @@ void add_batch_command(StandardAdder& commands);     // write.
 void add_why_commands(StandardAdder& commands);      // why, parked.
 void add_figure_commands(StandardAdder& commands);   // sources, stats, top.
 void add_watch_commands(StandardAdder& commands);    // watch, trace.
+void add_turn_commands(StandardAdder& commands);     // turns.
 void add_support_commands(StandardAdder& commands);  // health, log.
+
+/// Ends the record of turns if no caller has asked for it in limits::kTurnRecordKept.
+void end_unread_turns(Scheduler& scheduler, Instant now);
 
 }  // namespace rondo::commands

@@ -23,7 +23,7 @@ void Context::with_key(const std::string& table, const std::string& key, const R
 }
 
 namespace {
-constexpr Duration kIncidentPeriod = 1s;
+constexpr Duration kPeriod = 1s;
 }  // namespace
 
 Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given)
@@ -34,9 +34,17 @@ Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions
       failures(of.store()),
       watchers(of, options.priority),
       waits(of, options.priority),
-      timer("incidents", options.priority, [this] { incidents.check(runtime, failures); }) {
+      timer("incidents", options.priority, [this] { check(); }) {
   runtime.scheduler().add(timer);
-  timer.arm_every(kIncidentPeriod, started + kIncidentPeriod);
+  timer.arm_every(kPeriod, started + kPeriod);
+}
+
+// Without its timer nothing would end the record.
+Context::~Context() { runtime.scheduler().end_turn_record(); }
+
+void Context::check() {
+  incidents.check(runtime, failures);
+  end_unread_turns(runtime.scheduler(), runtime.clock().now());
 }
 
 }  // namespace commands
@@ -81,8 +89,9 @@ Result<std::unique_ptr<StandardCommands>> add_standard_commands(CommandRegistry&
                                                                 StandardCommandsOptions options) {
   auto context = std::make_shared<commands::Context>(registry, runtime, std::move(options));
   commands::StandardAdder adder(registry, context);
-  for (const auto add : {commands::add_row_commands, commands::add_write_commands, commands::add_batch_command, commands::add_why_commands,
-                         commands::add_figure_commands, commands::add_watch_commands, commands::add_support_commands}) {
+  for (const auto add :
+       {commands::add_row_commands, commands::add_write_commands, commands::add_batch_command, commands::add_why_commands,
+        commands::add_figure_commands, commands::add_watch_commands, commands::add_turn_commands, commands::add_support_commands}) {
     add(adder);
   }
   if (!adder.status().ok()) return failure(adder.status());

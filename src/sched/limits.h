@@ -21,4 +21,14 @@ inline constexpr std::size_t kExecutorBatches = 4;
 /// `Scheduler.TheSweepFindsALostWakeWithinItsPeriodAndCountsIt`.
 inline constexpr Duration kSweepPeriod = 1000ms;
 
+/// Entries of the record of the newest turns: half a MiB while a caller asks for them.
+/// Reached: the oldest are overwritten; the answer has their number. Figure: `turns.missed`. Test:
+/// `TurnRecord.ANewTurnOverwritesTheOldestOfAFullRecord`.
+inline constexpr std::size_t kTurnsRecorded = 8192;
+
+/// How long turns are recorded after the last call that asked for them. A console asks twice a second.
+/// Reached: the record ends, and its memory is freed; the next call begins a new one. Figure: `turns.recorded_us`. Test:
+/// `TurnCommand.TheRecordEndsTenSecondsAfterTheLastCall`.
+inline constexpr Duration kTurnRecordKept = 10s;
+
 }  // namespace rondo::limits

@@ -17,6 +17,7 @@
 #include "sched/scheduler_inside.h"
 #include "sched/turn_observer.h"
 #include "sched/turn_overrides.h"
+#include "sched/turn_record.h"
 
 namespace rondo {
 
@@ -122,6 +123,7 @@ void Scheduler::remove(Source& source) {
   expect_not_elsewhere(source, "Scheduler::remove (or the destructor)");
   RONDO_EXPECT(source.scheduler() == this, "source '" + source.name_ + "' is removed from a scheduler that it does not belong to");
   forget_in_observer(source);
+  if (record_ != nullptr) record_->keep_name(source);
   if (source.state_ == Source::State::Ready) take_out(source);
   source.before_all_ ? static_cast<void>(--before_all_) : policy_->departed(source);
   source.waits_.reset();
@@ -131,10 +133,6 @@ void Scheduler::remove(Source& source) {
   (source.added_previous_ != nullptr ? source.added_previous_->added_next_ : first_added_) = source.added_next_;
   (source.added_next_ != nullptr ? source.added_next_->added_previous_ : last_added_) = source.added_previous_;
   source.state_ = Source::State::Detached;
-}
-
-void Scheduler::forget_in_observer(Source& source) {
-  if (observer_ != nullptr && source.observed_number_ != 0) observer_->source_removed(std::exchange(source.observed_number_, 0));
 }
 
 void Scheduler::put_first(Source& source) noexcept {
@@ -245,6 +243,8 @@ Duration Scheduler::bound(const Source& source) const {
   const bool stays = source.state_ == Source::State::Running && failed.ok();
   if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
   if (observer_ != nullptr) observer_->turn_ends(turn, now_);
+  if (record_ != nullptr) [[unlikely]]
+    record_->add(source, turn, start, now_);
   if (by_policy) {
     const Duration took = now_ - charged_until_;
     policy_->served(source, turn, took);

@@ -1,9 +1,25 @@
-// The check of a source in its turn whether the turn should end now.
+// The check of a source in its turn whether the turn should end now; and who observes turns and records them.
 #include "rondo/sched/scheduler.h"
+
+#include <utility>
 
 #include "sched/turn_observer.h"
 #include "sched/turn_overrides.h"
+#include "sched/turn_record.h"
+
 namespace rondo {
+
+void Scheduler::forget_in_observer(Source& source) {
+  if (observer_ != nullptr && source.observed_number_ != 0) observer_->source_removed(std::exchange(source.observed_number_, 0));
+}
+
+TurnRecord& Scheduler::record_turns(Instant now) {
+  if (record_ == nullptr) record_ = std::make_unique<TurnRecord>(stats_.turns, now);
+  record_->asked(now);
+  return *record_;
+}
+
+void Scheduler::end_turn_record() noexcept { record_.reset(); }
 
 bool Scheduler::time_is_up(const Budget& budget) { return time_is_up(budget, clock_.now()); }
 

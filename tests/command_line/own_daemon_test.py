@@ -108,6 +108,7 @@ def check_figures(daemon, checker):
     for name in ("tables", "sources", "stats", "log", "commands", "version"):
         checker.check(name, daemon.done("--json", name))
         daemon.done(name)
+    assert checker.check("turns", daemon.done("--json", "turns", "--for", "0.1"))["rows"]
     assert checker.check("health", daemon.done("--json", "health"))["healthy"]
     for frame in daemon.done("--json", "top", "--batch", "2", "--every", "0.1").splitlines():
         checker.check("top", frame)

@@ -81,6 +81,7 @@ def check_calls(daemon, checker):
         said = daemon.run("--json", name)
         assert said.returncode == 0 and said.stdout.count("\n") == 1, (name, said)
         checker.check(name, said.stdout)
+    check_turns(daemon, checker)
     checker.check("schema", daemon.run("--json", "schema", "ROUTE_TABLE").stdout)
     checker.check("health", daemon.run("--json", "health").stdout)
     checker.check("restart-check", daemon.run("--json", "restart-check").stdout)
@@ -114,6 +115,25 @@ def check_calls(daemon, checker):
         said = daemon.run("--json", *words)
         assert said.returncode == 2 and not said.stdout, (words, said)
         checker.check("error", said.stderr)
+
+
+def check_turns(daemon, checker):
+    """The newest turns, in order; the turns of the asking connections are among them."""
+    for _ in range(100):  # A machine that stands still for ten seconds ends the record between two calls.
+        turns = checker.check("turns", daemon.run("--json", "turns").stdout)
+        assert daemon.run("set", "PORT_TABLE", "swp1", "mtu=9100", "--wait").returncode == 0
+        later = json.loads(daemon.run("--json", "call", "turns", f"since={turns['next']}").stdout)
+        if later["recorded_us"] > turns["recorded_us"] >= 1e6:
+            break
+    assert turns["missed"] == 0 and turns["rows"], turns
+    numbers = [row["sequence"] for row in later["rows"]]
+    assert numbers == sorted(numbers) and numbers[0] > turns["next"] and numbers[-1] == later["next"] and later["missed"] == 0, later
+    assert sum(row["turns"] for row in later["rows"]) == later["next"] - turns["next"], later
+    assert any(row["source"] == "PORT_TABLE" and row["items"] > 0 for row in later["rows"]), later
+    assert all(row["start_us"] + row["span_us"] <= later["at_us"] and row["ran_us"] <= row["span_us"] for row in later["rows"]), later
+    text = daemon.run("turns", "--count", "2", "--for", "0").stdout.splitlines()
+    assert len(text) in (2, 3) and text[0].split()[:3] == ["ago", "ms", "source"], text
+    assert daemon.run("turns", "--count", "8193").returncode == 2, "the record has 8192"
 
 
 def check_writes(daemon, checker):

@@ -246,6 +246,12 @@ Action top(const Words& words) {
              .order = static_cast<SourceOrder>(order - kOrders.begin())};
 }
 
+Action turns(const Words& words) {
+  const Turns asked;
+  return Turns{.count = words.number("--count", asked.count),
+               .recorded = words.has("--for") ? seconds_of(words.real("--for", 0)) : asked.recorded};
+}
+
 template <ReadJournal::Verb verb>
 Action read_journal(const Words& words) {
   ReadJournal call{.verb = verb, .files = words.all("FILE"), .word = words.text("TEXT", words.text("KEY")), .table = words.text("--table")};
@@ -323,7 +329,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that need more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 22> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 23> kMakers{
     {{"set", write_row<false>},
      {"del", write_row<true>},
      {"send", send_event},
@@ -332,6 +338,7 @@ constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 22> 
      {"load", load},
      {"feed routes", feed_routes},
      {"top", top},
+     {"turns", turns},
      {"dump", dump},
      {"journal tail", read_journal<ReadJournal::Verb::Tail>},
      {"journal grep", read_journal<ReadJournal::Verb::Grep>},

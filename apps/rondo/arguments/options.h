@@ -83,6 +83,12 @@ struct Top {
   SourceOrder order = SourceOrder::Share;
 };
 
+/// The newest turns, once the daemon has recorded for 'recorded'.
+struct Turns {
+  std::uint64_t count = 1000;
+  Duration recorded = 1s;
+};
+
 struct Dump {
   std::string file;  // "-" is standard output; empty: a name with the current time.
 };
@@ -180,7 +186,7 @@ struct Options {
   Duration patience = 30s;
   std::optional<Duration> timeout;  // The value that the user gave.
   std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, CronCall, WorkerCall, JobCall, Top,
-               Dump, Completion, Complete, ShowSchema, Manual>
+               Turns, Dump, Completion, Complete, ShowSchema, Manual>
       action;
 };
 

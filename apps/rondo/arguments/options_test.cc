@@ -184,6 +184,10 @@ TEST(CommandLine, WatchTraceTopAndDumpTakeTheirWords) {
   EXPECT_EQ(std::get<Top>(top.options.action).frames, 4U);
   EXPECT_EQ(std::get<Top>(top.options.action).order, SourceOrder::Depth);
   EXPECT_EQ(std::get<Top>(parse({"top", "--once"}).options.action).frames, 1U);
+  const Parsed turns = parse({"turns", "--count", "20", "--for", "2.5"});
+  EXPECT_EQ(std::get<Turns>(turns.options.action).count, 20U);
+  EXPECT_EQ(std::get<Turns>(turns.options.action).recorded, 2500ms);
+  EXPECT_EQ(parse({"turns", "--for", "10"}).exit_code, 2) << "the daemon's record would end";
   EXPECT_EQ(std::get<Dump>(parse({"dump"}).options.action).file, "");
   EXPECT_EQ(std::get<Dump>(parse({"dump", "-"}).options.action).file, "-");
   EXPECT_THAT(std::get<Complete>(parse({"complete", "--", "get", "--so", ""}).options.action).words, ElementsAre("get", "--so", ""));

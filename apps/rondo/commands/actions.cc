@@ -13,6 +13,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "arguments/commands.h"
 #include "arguments/completion.h"
@@ -114,6 +115,10 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   json::value* const rows = result->if_contains("rows");
   if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
   if (command == "workers" && rows != nullptr && rows->is_array()) *rows = worker_lines(std::move(rows->get_array()));
+  if (command == "turns" && rows != nullptr && rows->is_array()) {
+    *rows = turn_lines(std::move(rows->get_array()), result->at("at_us").to_number<double>());
+    for (const std::string_view name : {"at_us", "recorded_us", "missed", "next"}) result->erase(name);  // They are for programs.
+  }
   const json::value* const secret = command == "token-add" ? result->if_contains("token") : nullptr;
   if (secret != nullptr && secret->is_string()) {  // Alone, for a file.
     print(std::string{secret->get_string()} + "\n");
@@ -222,6 +227,18 @@ int show_version(const Options& options) {
   return printed != kExitDone || away.ok() ? printed : report(options, away);
 }
 
+/// Prints the newest turns. The first call begins the daemon's record; it has nothing yet.
+int show_turns(const Options& options, const Turns& asked) {
+  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  if (!backend) return report(options, backend.error());
+  const Result<json::object> begun = (*backend)->call("turns", {{"count", 1}}, {});
+  if (!begun) return report(options, begun.error());
+  const double recorded_s = begun->at("recorded_us").to_number<double>() / 1e6;
+  const double asked_s = std::chrono::duration<double>(asked.recorded).count();
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::clamp(asked_s - recorded_s, 0.0, asked_s)));
+  return answer(**backend, options, "turns", {{"count", static_cast<std::int64_t>(asked.count)}});
+}
+
 struct Run {
   const Options& options;
 
@@ -234,6 +251,7 @@ struct Run {
   int operator()(const WorkerCall& asked) const { return worker(options, asked); }
   int operator()(const JobCall& call) const { return job(options, call); }
   int operator()(const Top& top) const { return show_top(options, top); }
+  int operator()(const Turns& asked) const { return show_turns(options, asked); }
   int operator()(const Dump& asked) const { return dump(options, asked); }
   int operator()(const Complete& complete) const { return print_offers(complete); }
   int operator()(const Completion& completion) const {

@@ -69,7 +69,7 @@ constexpr std::array<Answer, 27> kAnswers{{
     {R"([{"state":1,"parent":-7,"lists":1,"line":[],"number":1e300}])",
      R"({"chain":[{"parent":-7},{"parent":1e300},1],"healthy":"no","differences":[],"troubles":1,"problems":{}})"},
     {R"([{"table":"T","queued":1e300,"turns":-1e300,"ran_us":"x","depth":[]}])",
-     R"({"at_us":1e300,"tables":[1,{"table":1,"taken":1e300}],"sources":[1,{"turns":1e300}],"ports":[1],"dataplane":{"applied":1e300}})"},
+     R"({"at_us":1e300,"recorded_us":-1e300,"tables":[1,{"table":1,"taken":1e300}],"sources":[1,{"turns":1e300}],"ports":[1],"dataplane":{"applied":1e300}})"},
     {R"([{"at_us":[],"what":1,"op":{},"facts":[1],"fields":[[1,2]]}])", R"({"healthy":1,"lists":[1],"waits_for":[[]]})"},
 }};
 
@@ -119,6 +119,7 @@ constexpr Action kActions[] = {
     {"TopBatch", "top --batch 2 --every 0.1"},
     {"Sources", "sources"},
     {"SourcesWide", "sources --wide"},
+    {"Turns", "turns --for 0.1"},
     {"Ports", "ports"},
     {"Stats", "stats"},
     {"Config", "config"},

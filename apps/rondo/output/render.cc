@@ -430,6 +430,18 @@ json::array worker_lines(json::array rows) {
   return rows;
 }
 
+json::array turn_lines(json::array rows, double at_us) {
+  for (json::value& row : rows) {
+    if (!row.is_object()) continue;
+    json::object line{{"ago_ms", (at_us - number_member(row, "start_us")) / 1000}};
+    for (const std::string_view name : {"source", "priority", "turns", "items", "ran_us", "waited_us", "more"}) {
+      if (const json::value* const value = row.get_object().if_contains(name)) line[name] = *value;
+    }
+    row = std::move(line);
+  }
+  return rows;
+}
+
 json::array busiest_sources(json::array rows) {
   std::ranges::stable_sort(rows, std::ranges::greater{}, [](const json::value& row) { return number_member(row, "ran_us"); });
   for (json::value& row : rows) {

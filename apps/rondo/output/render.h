@@ -48,6 +48,9 @@ boost::json::array worker_lines(boost::json::array rows);
 /// The sources, busiest first, in seven columns that show which use the time and which wait for it.
 boost::json::array busiest_sources(boost::json::array rows);
 
+/// The newest turns, with the time from their start to 'at_us', the time of the answer.
+boost::json::array turn_lines(boost::json::array rows, double at_us);
+
 /// Facts that rows wait for: those with the most rows first; of equal ones, the longest waiting first.
 boost::json::array by_waiting_rows(boost::json::array facts);
 

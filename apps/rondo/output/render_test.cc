@@ -76,6 +76,14 @@ TEST(Render, SourcesAreSevenColumnsAndTheBusiestStandsFirst) {
             "idle         1  idle       9    5.00      0             2.00\n");
 }
 
+TEST(Render, TurnsSayHowLongAgoTheyBegan) {
+  const json::value rows = json::parse(R"([{"sequence":7,"source":"table PORT_TABLE","priority":40,"start_us":1000.0,"span_us":90.0,
+      "ran_us":80.5,"turns":2,"items":256,"waited_us":3.0,"more":true}])");
+  EXPECT_EQ(render_result("turns", {{"rows", turn_lines(rows.as_array(), 3500)}}, false),
+            "ago ms  source            priority  turns  items  ran us  waited us  more\n"
+            "  2.50  table PORT_TABLE        40      2    256   80.50       3.00  yes\n");
+}
+
 TEST(Render, PortsAreSortedByTheirNumber) {
   json::array ports;
   for (const char* const name : {"Ethernet16", "Ethernet8", "Ethernet0", "Ethernet100", "Ethernet08x", "lo"})

@@ -54,6 +54,7 @@ struct LongTurn {
 class ExecutorHost;
 class TurnObserver;
 class TurnOverrides;
+class TurnRecord;
 
 class Scheduler {
  public:
@@ -87,6 +88,12 @@ class Scheduler {
   /// Reports every turn and wake to 'observer' from now on; nullptr stops it. Call it before sources are added: 'observer' numbers only
   /// sources that are added later. 'observer' must outlive the scheduler, or be replaced before it ends.
   void observe(TurnObserver* observer) noexcept { observer_ = observer; }
+  /// Returns the record of the newest turns, for a caller that asks for them at 'now'; begins it if there is none. Its turns are numbered
+  /// as SchedulerStats::turns counts them. It is independent of the observer. Throws std::bad_alloc.
+  TurnRecord& record_turns(Instant now);
+  /// Null while no turns are recorded: each turn then costs a branch.
+  TurnRecord* turn_record() noexcept { return record_.get(); }
+  void end_turn_record() noexcept;
   /// 'overrides' decides from now on; nullptr stops it. Call it before sources are added. 'overrides' must outlive the scheduler. For a
   /// replay.
   void set_overrides(TurnOverrides* overrides) noexcept { overrides_ = overrides; }
@@ -281,6 +288,7 @@ class Scheduler {
   std::unique_ptr<Policy> policy_;
   TurnObserver* observer_ = nullptr;
   TurnOverrides* overrides_ = nullptr;  // Only with an observer.
+  std::unique_ptr<TurnRecord> record_;
   ExecutorHost* executor_host_ = nullptr;
   Instant now_;
   TimerWheel timers_;
