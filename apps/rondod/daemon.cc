@@ -355,7 +355,9 @@ Status Daemon::start_agent() {
 
 Status Daemon::start_work() {
   if (Status started = agent_ == nullptr ? Status{} : start_agent(); !started.ok()) return started;
-  if (Status started = front_ == nullptr ? Status{} : front_->start(commands::context_of(service_->commands())); !started.ok())
+  if (Status started =
+          front_ == nullptr ? Status{} : front_->start(commands::context_of(service_->commands()), [this] { return unready(*context_); });
+      !started.ok())
     return started;
   if (jobs_ != nullptr) jobs_->start();
   hold_after_damage();

@@ -88,6 +88,13 @@ http::Response error_response(const Status& why) {
   return response;
 }
 
+http::Response wrong_method(std::string allowed) {
+  http::Response response = error_response({StatusCode::InvalidArgument, "the method must be " + allowed});
+  response.status = 405;
+  response.fields.push_back({"Allow", std::move(allowed)});
+  return response;
+}
+
 std::optional<http::Response> AnswerReader::put(std::string_view bytes) {
   if (bytes.empty()) return error_response({StatusCode::Unavailable, "the daemon ended the call"});
   input_.append(bytes);

@@ -23,6 +23,9 @@ http::Response json_response(std::string text);
 /// {"error":{"code":...,"message":...}} with the HTTP status of the code.
 http::Response error_response(const Status& why);
 
+/// 405 with the field Allow.
+http::Response wrong_method(std::string allowed);
+
 /// The error in an object such as this one or a frame's; empty if there is none.
 std::optional<Status> error_in(const json::object& answer);
 

@@ -25,19 +25,6 @@ constexpr std::string_view kProtocol = "rondo-admin";
 constexpr std::size_t kPathBytes = 64;  // A log shows so much of a refused path.
 constexpr int kSendBytes = 512 * 1024;  // Room for a request of the admin socket with the kernel's own bytes.
 
-struct Ends {
-  UniqueFd ours;
-  UniqueFd daemons;
-};
-
-Result<Ends> make_ends() {
-  int fds[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
-    return failure(status_from_errno(errno, "the daemon has no descriptor for the call"));
-  ::setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
-  return Ends{UniqueFd{fds[0]}, UniqueFd{fds[1]}};
-}
-
 /// The field's only value, without "Bearer ".
 std::string_view secret_of(const http::Request& request) {
   constexpr std::string_view kScheme = "bearer ";
@@ -92,13 +79,6 @@ Result<std::string> frame_of(std::string_view command, std::string_view body) {
 
 http::Response not_found() { return error_response({StatusCode::NotFound, "there is no such path: docs/guide/http-api.md lists them"}); }
 
-http::Response wrong_method(std::string allowed) {
-  http::Response response = error_response({StatusCode::InvalidArgument, "the method must be " + allowed});
-  response.status = 405;
-  response.fields.push_back({"Allow", std::move(allowed)});
-  return response;
-}
-
 http::Response wrong_type() { return error_response({StatusCode::InvalidArgument, "the Content-Type must be application/json"}); }
 
 /// The answer to a request of nobody that is known.
@@ -117,7 +97,26 @@ http::Response signed_in(const Caller& caller) {
   return json_response(std::move(text));
 }
 
+http::Response needs_tls() {
+  return error_response({StatusCode::PermissionDenied, "the API needs TLS for callers of other hosts: make a new token"});
+}
+
 }  // namespace
+
+Result<Ends> Ends::make() {
+  int fds[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
+    return failure(status_from_errno(errno, "the daemon has no descriptor for the call"));
+  ::setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
+  return Ends{UniqueFd{fds[0]}, UniqueFd{fds[1]}};
+}
+
+Status Ends::ask(std::string_view frames) const {
+  if (::send(ours.get(), frames.data(), frames.size(), MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(frames.size()))
+    return {StatusCode::ResourceExhausted, "the system has no room for the arguments now"};
+  ::shutdown(ours.get(), SHUT_WR);  // The daemon closes its end after the answer.
+  return {};
+}
 
 bool Api::is_private(const http::Request& request) noexcept {
   const std::string_view peer = request.peer;
@@ -165,9 +164,19 @@ void Api::refuse(const http::Request& request, const Identity& nobody, http::Ans
   static_cast<void>(gate.post([this, what] { refused_(what); }));
 }
 
+std::optional<Caller> Api::admit(const http::Request& request, http::Answer& answer, http::HttpGate& gate) {
+  const Identity who = is_private(request) ? identify(request) : Identity{.status = 403};
+  if (who.status == 200) return who.caller;
+  if (is_private(request)) {
+    refuse(request, who, std::move(answer), gate);
+  } else {
+    answer.send(needs_tls());
+  }
+  return std::nullopt;
+}
+
 void Api::handle(http::Request request, http::Answer answer, http::HttpGate& gate) {
-  if (!is_private(request))
-    return answer.send(error_response({StatusCode::PermissionDenied, "the API needs TLS for callers of other hosts: make a new token"}));
+  if (!is_private(request)) return answer.send(needs_tls());
   const std::string_view path = request.path().substr(kRoot.size());
   if (path == "session") return session(request, std::move(answer), gate);
   const Identity who = identify(request);
@@ -245,13 +254,9 @@ void Api::connect(const http::Request& request, const Caller& caller, http::Answ
 }
 
 void Api::serve(const Caller& caller, std::string_view frame, Form form, http::Answer answer, Place place) const {
-  Result<Ends> ends = make_ends();
+  Result<Ends> ends = Ends::make();
   if (!ends) return answer.send(error_response(ends.error()));
-  if (!frame.empty()) {
-    if (::send(ends->ours.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(frame.size()))
-      return answer.send(error_response({StatusCode::ResourceExhausted, "the system has no room for the arguments now"}));
-    ::shutdown(ends->ours.get(), SHUT_WR);  // The daemon closes its end after the answer.
-  }
+  if (const Status sent = frame.empty() ? Status{} : ends->ask(frame); !sent.ok()) return answer.send(error_response(sent));
   adopt_(std::move(ends->daemons), caller);
   switch (form) {
     case Form::Frames:

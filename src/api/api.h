@@ -21,6 +21,16 @@
 
 namespace rondo::api {
 
+/// A connection with the daemon: both ends of a pair of sockets.
+struct Ends {
+  static Result<Ends> make();
+  /// Sends requests that have no further ones behind them. ResourceExhausted.
+  Status ask(std::string_view frames) const;
+
+  UniqueFd ours;
+  UniqueFd daemons;
+};
+
 class Api {
  public:
   /// Serves 'caller' on 'fd': AdminServer::adopt(). Called on the home thread.
@@ -43,6 +53,9 @@ class Api {
   void set_tokens(std::shared_ptr<const TokenTable> tokens);
   /// True if the head of 'request' has a token or a session that is known. HTTP thread.
   bool knows(const http::Request& request) { return identify(request).status == 200; }
+  /// The caller of a request that needs one: if there is none, or its token was sent in plain text by another host, answers the request.
+  /// HTTP thread.
+  std::optional<Caller> admit(const http::Request& request, http::Answer& answer, http::HttpGate& gate);
 
  private:
   enum class Form { Object, Events, Frames };  // How the answer is sent.

@@ -38,6 +38,32 @@ inline constexpr std::size_t kApiSessionStreams = 4;
 /// Other calls of one session that are under way.
 /// Reached: ResourceExhausted (429). Figure: none: the caller gets the error. Test: `Sessions.APlaceIsFreeAgainWhenItsCallHasEnded`.
 inline constexpr std::size_t kApiSessionCalls = 16;
+/// Label sets of each metric of `/metrics`. rondod has some 80 sources and 20 tables, and a switch has up to some hundred ports.
+/// Reached: further label sets are left out. Figure: none: a metric counts them, rondo_metrics_series_dropped_total. Test:
+/// `Exposition.LabelSetsAboveTheLimitAreDroppedAndCounted`.
+inline constexpr std::size_t kMetricLabelSets = 500;
+
+/// Bytes of a label's value in `/metrics`.
+/// Reached: the rest is replaced by "...". Values that begin alike become one series with the sum. Figure: none: the value shows it. Test:
+/// `Exposition.ALongValueIsCut`.
+inline constexpr std::size_t kMetricLabelBytes = 128;
+
+/// Facts that a scrape of `/metrics` reads of those that rows wait for.
+/// Reached: further facts are not in rondo_parked_rows. Figure: `stats.facts.awaited`. Test:
+/// `MetricsReader.MoreFactsThanTheLimitEndTheScrape`.
+inline constexpr std::size_t kMetricFacts = 10'000;
+
+/// Scrapes of `/metrics` that are under way. Each has a place of the admin socket, and callers without a token may cause them.
+/// Reached: 503. Figure: none: the caller gets the error. Test: `Metrics.MoreScrapesThanTheLimitAreRefused`.
+inline constexpr int kMetricScrapes = 4;
+
+/// How long the daemon may take to answer a scrape: the usual patience of Prometheus.
+/// Reached: 504. Figure: none: the caller gets the error. Test: `Metrics.ADaemonThatDoesNotAnswerIs504`.
+inline constexpr Duration kMetricsTime = 10s;
+
+/// How long the scheduler's thread may take to answer `/healthz` and `/readyz`. A turn takes a millisecond.
+/// Reached: 503. Figure: none: the caller gets the error. Test: `ProbesTest.ADaemonThatTakesNoTurnIs503`.
+inline constexpr Duration kProbeTime = 5s;
 
 /// How long a client of `--url` may take to connect: the name, TCP, TLS and the upgrade.
 /// Reached: Unavailable. Figure: none: the caller gets the error. Test: `Dial.AServerThatDoesNotAnswerIsLeft`.

@@ -33,6 +33,13 @@ std::uint64_t Histogram::quantile(double q) const noexcept {
   return max_;
 }
 
+std::uint64_t Histogram::below_power(unsigned bits) const noexcept {
+  const std::uint64_t last = bits < 64 ? (std::uint64_t{1} << bits) - 1 : UINT64_MAX;
+  std::uint64_t count = 0;
+  for (unsigned bucket = 0; bucket < kBuckets && upper_bound(bucket) <= last; ++bucket) count += counts_[bucket];
+  return count;
+}
+
 void Histogram::merge(const Histogram& other) noexcept {
   for (unsigned bucket = 0; bucket < kBuckets; ++bucket) counts_[bucket] += other.counts_[bucket];
   count_ += other.count_;
@@ -58,6 +65,12 @@ std::uint64_t Log2Histogram::quantile(double q) const noexcept {
   return max_;
 }
 
+std::uint64_t Log2Histogram::below_power(unsigned bits) const noexcept {
+  std::uint64_t count = 0;
+  for (unsigned bucket = 0; bucket < kBuckets && bucket <= bits; ++bucket) count += counts_[bucket];
+  return count;
+}
+
 Log2Histogram Log2Histogram::from_counts(const std::array<std::uint64_t, kBuckets>& counts) noexcept {
   Log2Histogram made;
   made.counts_ = counts;
@@ -69,6 +82,7 @@ Log2Histogram Log2Histogram::from_counts(const std::array<std::uint64_t, kBucket
 
 void Log2Histogram::merge(const Log2Histogram& other) noexcept {
   for (unsigned bucket = 0; bucket < kBuckets; ++bucket) counts_[bucket] += other.counts_[bucket];
+  sum_ += other.sum_;
   max_ = std::max(max_, other.max_);
 }
 

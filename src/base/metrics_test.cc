@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/random.h"
@@ -96,6 +97,20 @@ TEST(Histogram, SumIsExact) {
   Histogram histogram;
   for (const std::uint64_t value : {3U, 1000U, 123457U}) histogram.add(value);
   EXPECT_EQ(histogram.sum(), 124460U);
+}
+
+TEST(Histogram, ValuesBelowAPowerOfTwoAreCounted) {
+  Histogram fine;
+  Log2Histogram coarse;
+  for (const std::uint64_t value : {0U, 1U, 1023U, 1024U, 1U << 20U}) {
+    fine.add(value);
+    coarse.add(value);
+  }
+  for (const auto& [bits, count] : {std::pair{0U, 1U}, {1U, 2U}, {9U, 2U}, {10U, 3U}, {11U, 4U}, {20U, 4U}, {21U, 5U}, {64U, 5U}}) {
+    EXPECT_EQ(fine.below_power(bits), count) << bits;
+    EXPECT_EQ(coarse.below_power(bits), count) << bits;
+  }
+  EXPECT_EQ(coarse.sum(), fine.sum());
 }
 
 TEST(Log2Histogram, IsSmallEnoughForTenThousandSources) { EXPECT_LE(sizeof(Log2Histogram), 400U); }

@@ -67,6 +67,7 @@ json::object source_row(const Source& source, Instant now) {
   row["wait_p50_us"] = microseconds(waits.quantile(0.5));
   row["wait_p99_us"] = microseconds(waits.quantile(0.99));
   row["wait_max_us"] = microseconds(waits.max());
+  row["wait_histogram"] = histogram_json(waits);
   row["quarantine"] = sentence(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;
 }
@@ -130,6 +131,8 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))},
                                 {"latency_p999_us", microseconds(stats.latency_ns.quantile(0.999))},
                                 {"latency_max_us", microseconds(stats.latency_ns.max())},
+                                {"latency_histogram", histogram_json(stats.latency_ns)},
+                                {"unanswered_us", microseconds(stats.unanswered_for)},
                                 {"last_reject", sentence(stats.last_reject)}});
   }
   return rows;

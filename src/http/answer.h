@@ -10,6 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "http/message.h"
+#include "rondo/base/time.h"
 
 namespace rondo::http {
 
@@ -27,7 +28,7 @@ class AnswerSink {
   /// One of these is called, at most once for a request.
   virtual void answered(Response response) noexcept = 0;
   virtual void relayed(Response head, UniqueFd other, Convert convert) noexcept = 0;
-  virtual void asked(UniqueFd other, Collect collect, Response late) noexcept = 0;
+  virtual void asked(UniqueFd other, Collect collect, Response late, Duration limit) noexcept = 0;
   virtual void dropped() noexcept = 0;
 
  protected:
@@ -75,10 +76,10 @@ class Answer {
     }
   }
   /// Sends the response that 'collect' makes of the bytes of 'other', a stream socket, which is closed then, or when the client is gone.
-  /// After ServerOptions::ask_time without a response the client gets 'late'. Ignored as in send().
-  void ask(UniqueFd other, Collect collect, Response late) noexcept {
+  /// After 'limit' without a response the client gets 'late'; zero: after ServerOptions::ask_time. Ignored as in send().
+  void ask(UniqueFd other, Collect collect, Response late, Duration limit = {}) noexcept {
     if (const std::shared_ptr<Slot> slot = std::exchange(slot_, nullptr); slot && slot->sink != nullptr) {
-      std::exchange(slot->sink, nullptr)->asked(std::move(other), std::move(collect), std::move(late));
+      std::exchange(slot->sink, nullptr)->asked(std::move(other), std::move(collect), std::move(late), limit);
     }
   }
   /// False if the client is gone, or the request was answered.

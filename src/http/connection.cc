@@ -267,9 +267,10 @@ void Connection::linger() {
 
 // --- an answer of another side
 
-void Connection::asked(UniqueFd other, Collect collect, Response late) noexcept {
+void Connection::asked(UniqueFd other, Collect collect, Response late, Duration limit) noexcept {
   if (Status watched = scheduler_.reactor().watch(other.get(), Interest::ReadWrite, *this); !watched.ok()) return dropped();
-  question_.emplace(Question{Channel{std::move(other)}, std::move(collect), std::move(late)});
+  question_.emplace(
+      Question{Channel{std::move(other)}, std::move(collect), std::move(late), limit > Duration::zero() ? limit : host_.options.ask_time});
   since_ = scheduler_.now();
   wake();
 }
@@ -350,7 +351,7 @@ Instant Connection::deadline() const noexcept {
         case RequestParser::Progress::Head: return since_ + options.header_time;
         default: return since_ + options.body_time;
       }
-    case Phase::Handling: return question_ ? since_ + options.ask_time : Instant::never();
+    case Phase::Handling: return question_ ? since_ + question_->limit : Instant::never();
     case Phase::Writing: return std::min(last_written_ + options.stall_time, since_ + options.answer_time);
     case Phase::Relaying:
       if (relay_->output_waits()) return last_written_ + options.stall_time;

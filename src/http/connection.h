@@ -66,6 +66,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
     Channel other;
     Collect collect;
     Response late;
+    Duration limit;
     std::size_t received = 0;  // The function keeps about so many bytes.
   };
 
@@ -95,7 +96,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   void on_due() override;
   void answered(Response response) noexcept override;
   void relayed(Response head, UniqueFd other, Convert convert) noexcept override;
-  void asked(UniqueFd other, Collect collect, Response late) noexcept override;
+  void asked(UniqueFd other, Collect collect, Response late, Duration limit) noexcept override;
   void dropped() noexcept override;
 
   Scheduler& scheduler_;

@@ -46,9 +46,9 @@ struct HttpThread::Impl final : HttpGate {
       impl.answer(number, [given = std::move(head), shared = std::make_shared<UniqueFd>(std::move(other)), to = std::move(convert)](
                               Answer& answer) mutable { answer.relay(std::move(given), std::move(*shared), std::move(to)); });
     }
-    void asked(UniqueFd other, Collect collect, Response late) noexcept override {
-      impl.answer(number, [shared = std::make_shared<UniqueFd>(std::move(other)), to = std::move(collect), given = std::move(late)](
-                              Answer& answer) mutable { answer.ask(std::move(*shared), std::move(to), std::move(given)); });
+    void asked(UniqueFd other, Collect collect, Response late, Duration limit) noexcept override {
+      impl.answer(number, [shared = std::make_shared<UniqueFd>(std::move(other)), to = std::move(collect), given = std::move(late),
+                           limit](Answer& answer) mutable { answer.ask(std::move(*shared), std::move(to), std::move(given), limit); });
     }
     void dropped() noexcept override {
       impl.answer(number, [](Answer&) {});

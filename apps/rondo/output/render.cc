@@ -79,10 +79,14 @@ std::optional<std::size_t> size_member(const json::object& object, std::string_v
   return fault ? std::nullopt : std::optional{size};
 }
 
+/// The quantiles beside a histogram tell people more.
+bool is_for_programs(std::string_view member) noexcept { return member.ends_with("_histogram"); }
+
 /// Flattens nested members to dotted names; lists of objects are kept as separate tables.
 void flatten(const std::string& path, const json::object& object, json::object& scalars,
              std::vector<std::pair<std::string, const json::array*>>& tables) {
   for (const auto& member : object) {
+    if (is_for_programs({member.key().data(), member.key().size()})) continue;
     const std::string name = path.empty() ? std::string{member.key()} : path + "." + std::string{member.key()};
     const json::array* const list = member.value().if_array();
     if (const json::object* const inner = member.value().if_object()) {
@@ -345,7 +349,10 @@ void TextTable::add(const json::value& row) {
     cells[at] = {cell_text(value), value.is_number()};
   };
   if (const json::object* const object = row.if_object()) {
-    for (const auto& member : *object) put({member.key().data(), member.key().size()}, member.value());
+    for (const auto& member : *object) {
+      const std::string_view name{member.key().data(), member.key().size()};
+      if (!is_for_programs(name)) put(name, member.value());
+    }
   } else {
     put("value", row);
   }

@@ -178,10 +178,13 @@ void add_audit_commands(DaemonAdder& commands) {
 json::object audit_json(const CommandContext& context) {
   const Audit& audit = *context.agent->audit();
   const Instant now = context.runtime.clock().now();
+  std::uint64_t held = 0;
+  for (const switch_agent::SafetyStop::Held& one : context.safety->held()) held += one.count;
   json::object object{{"running", audit.has_begun()},
                       {"period_s", microseconds(audit.options().period) / 1e6},
                       {"on_drift", audit.options().action == switch_agent::OnDrift::Repair ? "repair" : "report"},
-                      {"ports", context.agent->port_differences().size()}};
+                      {"ports", context.agent->port_differences().size()},
+                      {"held", held}};
   for (const ObjectKind kind : kKinds) object[to_string(kind)] = figures_json(audit.figures(kind), now);
   return object;
 }

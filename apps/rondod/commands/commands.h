@@ -77,6 +77,8 @@ void add_absent_api_commands(DaemonAdder& commands);
 void add_stats(const CommandContext& context, boost::json::object& stats);
 void add_top(const CommandContext& context, boost::json::object& top);
 void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// What keeps this rondod from its work at present, one word a line: store, jobs, namespace, standby, restart. Empty: it is ready. O(1).
+std::string unready(const CommandContext& context);
 /// Counts the routes of zebra that the data plane does not have, in turns of 'reply', and calls 'end' with it if it is still wanted.
 using AbsentCounted = std::function<void(Reply reply, const fpm::RouteBook::Absent& absent)>;
 void count_absent(const CommandContext& context, Reply reply, AbsentCounted end, fpm::RouteBook::Absent absent = {});

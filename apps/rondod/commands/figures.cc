@@ -60,7 +60,8 @@ json::object dataplane_json(const CommandContext& context) {
                       {"in_flight", programmer.in_flight()},
                       {"busy_us", microseconds(stats.busy)},
                       {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
-                      {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
+                      {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))},
+                      {"latency_histogram", commands::histogram_json(stats.latency_ns)}};
 }
 
 json::object port_events_json(const switch_agent::Ports& ports) {
@@ -334,6 +335,16 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   add_audit_health(context, troubles);
   check_refused_orders(context);
   context.refused_orders.note(now, notes);  // Rows that the data plane still refuses are troubles of their table.
+}
+
+std::string unready(const CommandContext& context) {
+  std::string words;
+  if (!context.runtime.store().health().ok()) words += "store\n";
+  if (context.jobs != nullptr && !context.jobs->health().ok()) words += "jobs\n";
+  if (context.agent == nullptr) return words;
+  if (!context.namespace_trouble.empty()) words += "namespace\n";
+  if (!context.plane_holder.empty()) return words + "standby\n";
+  return context.agent->has_restarted() ? words : words + "restart\n";
 }
 
 void check_refused_orders(CommandContext& context) {

@@ -123,20 +123,23 @@ Section jobs() {
 }
 
 Section http() {
-  return {.name = "http",
-          .help = "The HTTP server, where executors of jobs report, and where rondo and workers on other hosts call.",
-          .settings = {
-              {"enabled", "true or false", "false", "true: rondod listens."},
-              {"address", "text", "\"127.0.0.1\"", "IPv4 or IPv6 address to listen at."},
-              {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."},
-              {"certificate", "text", "\"\"",
-               "PEM file with the certificate of the server, and those of its issuers after it. With it and 'key', rondod speaks "
-               "HTTPS; executors may also speak plain HTTP."},
-              {"key", "text", "\"\"", "PEM file with the key of the certificate, which only its owner and group may read."},
-              {"api", "true or false", "false",
-               "true: callers with a token call the admin commands, also in a browser at /console/; docs/guide/http-api.md describes it."},
-              {"tokens", "text", "\"/var/lib/rondo/tokens\"",
-               "File of the API's tokens, which rondod writes: their names, roles and SHA-256."}}};
+  return {
+      .name = "http",
+      .help = "The HTTP server, where executors of jobs report, and where rondo and workers on other hosts call.",
+      .settings = {
+          {"enabled", "true or false", "false", "true: rondod listens."},
+          {"address", "text", "\"127.0.0.1\"", "IPv4 or IPv6 address to listen at."},
+          {"port", "integer from 1 to 65535", "8700", "TCP port to listen at."},
+          {"certificate", "text", "\"\"",
+           "PEM file with the certificate of the server, and those of its issuers after it. With it and 'key', rondod speaks "
+           "HTTPS; executors may also speak plain HTTP."},
+          {"key", "text", "\"\"", "PEM file with the key of the certificate, which only its owner and group may read."},
+          {"api", "true or false", "false",
+           "true: callers with a token call the admin commands, also in a browser at /console/; docs/guide/http-api.md describes it."},
+          {"tokens", "text", "\"/var/lib/rondo/tokens\"", "File of the API's tokens, which rondod writes: their names, roles and SHA-256."},
+          {"metrics", "\"off\", \"token\" or \"open\"", "\"off\"",
+           "Who may read /metrics for Prometheus: callers with a token that may read (it needs api = true), or all callers, from any "
+           "host and also without TLS. docs/guide/metrics.md describes it."}}};
 }
 
 Section executors() {

@@ -30,6 +30,7 @@ std::string file_with(const manual::Section& section, std::string_view option, s
   } else if (section.name == "http") {
     text = "[http]\n";
     if (option != "enabled") text += "enabled = true\n";
+    if (option == "metrics") text += "api = true\n";
   } else if (section.name == "notify") {
     text = "[jobs]\nenabled = true\n[[notify]]\n";
     if (option != "name") text += "name = \"a\"\n";

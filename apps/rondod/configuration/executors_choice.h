@@ -7,6 +7,9 @@
 
 namespace rondo::daemon {
 
+/// Who may read /metrics: nobody, callers with a token that may read, or all callers.
+enum class MetricsAccess : std::uint8_t { Off, Token, Open };
+
 /// The HTTP server: [http].
 struct HttpChoice {
   bool enabled = false;
@@ -16,6 +19,7 @@ struct HttpChoice {
   std::string key = {};
   bool api = false;  // The admin commands over HTTP.
   std::string tokens = "/var/lib/rondo/tokens";
+  MetricsAccess metrics = MetricsAccess::Off;
   friend bool operator==(const HttpChoice&, const HttpChoice&) = default;
 };
 

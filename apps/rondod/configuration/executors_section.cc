@@ -1,7 +1,9 @@
 #include "rondod/configuration/executors_section.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
 #include "rondo/dataplane/ip.h"
 #include "rondod/configuration/section_reader.h"
@@ -9,6 +11,9 @@
 namespace rondo::daemon {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, MetricsAccess>, 3> kMetrics{
+    {{"off", MetricsAccess::Off}, {"token", MetricsAccess::Token}, {"open", MetricsAccess::Open}}};
 
 constexpr std::size_t kNameBytes = 64;  // An executor may name no longer group.
 
@@ -46,7 +51,10 @@ void read_http(const toml::table* table, const std::string& file, Status& error,
   if (!http.certificate.empty() && http.key.empty()) s.complain("key", "is missing: it belongs to the certificate");
   s.flag("api", http.api);
   s.text("tokens", http.tokens);
+  s.choice("metrics", kMetrics, http.metrics);
   if (http.api && !http.enabled) s.complain("api", "needs enabled = true");
+  if (http.metrics != MetricsAccess::Off && !http.enabled) s.complain("metrics", "needs enabled = true");
+  if (http.metrics == MetricsAccess::Token && !http.api) s.complain("metrics", "needs api = true for the tokens, or 'open'");
   if (http.tokens.empty()) s.complain("tokens", "must name a file");
 }
 
@@ -80,7 +88,8 @@ toml::table http_table(const HttpChoice& http) {
                      {"certificate", http.certificate},
                      {"key", http.key},
                      {"api", http.api},
-                     {"tokens", http.tokens}};
+                     {"tokens", http.tokens},
+                     {"metrics", kMetrics.at(static_cast<std::size_t>(http.metrics)).first}};
 }
 
 toml::table executors_table(const ExecutorsChoice& executors) {

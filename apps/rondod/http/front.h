@@ -2,7 +2,9 @@
 // libcurl has none.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "base/log.h"
 #include "commands/context.h"
@@ -18,8 +20,9 @@ class Front {
   virtual ~Front() = default;
   /// `tokens`, `token-add` and `token-remove`, if [http] has an API.
   virtual Status add_commands(CommandRegistry& registry) = 0;
-  /// Listens. 'commands' serves the API; its commands are complete. The error names the address or the tokens.
-  virtual Status start(commands::Context& commands) = 0;
+  /// Listens. 'commands' serves the API; its commands are complete. 'unready' returns what `/readyz` answers: see unready() in
+  /// commands/commands.h. The error names the address or the tokens.
+  virtual Status start(commands::Context& commands, std::function<std::string()> unready) = 0;
   /// SIGHUP: reads the certificate and the tokens again, and logs what became of it.
   virtual void reload() = 0;
   /// Before the parts that it calls are destroyed: no request and no answer arrives any more.

@@ -89,20 +89,23 @@ http::HttpThreadOptions HttpFront::options() const {
   return options;
 }
 
-Status HttpFront::start(commands::Context& commands) {
+Status HttpFront::start(commands::Context& commands, std::function<std::string()> unready) {
   commands_ = &commands;
+  const auto adopt = [&commands](UniqueFd fd, const Caller& caller) {
+    if (commands.server != nullptr) commands.server->adopt(std::move(fd), caller);
+  };
   if (tokens_) {
-    api_ = std::make_unique<api::Api>(
-        api::openapi_of(commands.registry, RONDO_VERSION), runtime_.scheduler().clock(),
-        [&commands](UniqueFd fd, const Caller& caller) {
-          if (commands.server != nullptr) commands.server->adopt(std::move(fd), caller);
-        },
-        [this](const std::string& what) {
-          log_.warn("API", {{"why", what}});
-        });
+    api_ = std::make_unique<api::Api>(api::openapi_of(commands.registry, RONDO_VERSION), runtime_.scheduler().clock(), adopt,
+                                      [this](const std::string& what) {
+                                        log_.warn("API", {{"why", what}});
+                                      });
     console_.emplace();
     publish_tokens();
   }
+  const MetricsAccess access = config_.http.metrics;
+  if (access != MetricsAccess::Off)
+    metrics_ = std::make_unique<api::Metrics>(RONDO_VERSION, adopt, access == MetricsAccess::Token ? api_.get() : nullptr);
+  probes_ = std::make_unique<api::Probes>(std::move(unready));
   http::HttpThreadOptions given = options();
   const bool is_passed = given.server->listener >= 0;
   auto started = http::HttpThread::start(
@@ -165,6 +168,8 @@ void HttpFront::handle(http::Request request, http::Answer answer, http::HttpGat
     return answer.send(api::Api::is_private(request) ? console_->answer(request)
                                                      : http::text_response(403, "the console needs TLS for browsers of other hosts"));
   }
+  if (api::Probes::serves(request.path())) return probes_->handle(request, std::move(answer), gate);
+  if (metrics_ != nullptr && api::Metrics::serves(request.path())) return metrics_->handle(request, std::move(answer), gate);
   if (door_) return door_(std::move(request), std::move(answer), gate);
   answer.send(http::text_response(404, "there is no such path"));
 }

@@ -1,6 +1,7 @@
 // The Front of a build with libcurl.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "api/api.h"
+#include "api/metrics.h"
+#include "api/probes.h"
 #include "api/tokens.h"
 #include "console/console.h"
 #include "http/http_thread.h"
@@ -26,7 +29,7 @@ class HttpFront final : public Front {
   ~HttpFront() override { stop(); }
 
   Status add_commands(CommandRegistry& registry) override;
-  Status start(commands::Context& commands) override;
+  Status start(commands::Context& commands, std::function<std::string()> unready) override;
   void reload() override;
   void stop() override;
 
@@ -59,6 +62,8 @@ class HttpFront final : public Front {
   TimerSource watch_;                             // For the file of tokens, which several schedulers may share.
   std::unique_ptr<api::Api> api_;
   std::optional<console::Console> console_;  // Beside the API.
+  std::unique_ptr<api::Metrics> metrics_;    // Null if they are off.
+  std::unique_ptr<api::Probes> probes_;
   commands::Context* commands_ = nullptr;
   std::unique_ptr<http::HttpThread> thread_;
 };

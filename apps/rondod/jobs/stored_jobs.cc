@@ -174,7 +174,12 @@ class StoredJobs final : public JobService {
                                  {"refused_of_workers", workers_.stats().refused},
                                  {"late_p50_us", figures.lateness_ns.quantile(0.5) / 1000},
                                  {"late_p99_us", figures.lateness_ns.quantile(0.99) / 1000},
-                                 {"late_max_us", figures.lateness_ns.max() / 1000}};
+                                 {"late_max_us", figures.lateness_ns.max() / 1000},
+                                 {"late_histogram", commands::histogram_json(figures.lateness_ns)},
+                                 {"started", started_},
+                                 {"stopped", stopped_},
+                                 {"active", jobs_.health().ok()},
+                                 {"store_ok", health().ok()}};
     if (executors_ != nullptr) executors_->add_stats(stats);
     notifier_->add_stats(stats);
   }
@@ -229,13 +234,17 @@ class StoredJobs final : public JobService {
     constexpr std::size_t kRuns = 20;
     if (is_reading_ || (read_to_.empty() && std::exchange(read_edits_, jobs_.stats().edits) == jobs_.stats().edits)) return;
     is_reading_ = true;
-    if (read_to_.empty()) found_obstructed_.clear();
+    if (read_to_.empty()) {
+      found_obstructed_.clear();
+      found_started_ = found_stopped_ = 0;
+    }
     jobs_.list(read_to_, kJobs, [this](const Result<std::vector<jobs::StoredJob>>& page) {
       is_reading_ = false;
       if (!page) return;
       const bool is_last = page->size() < kJobs;
       for (const jobs::StoredJob& stored : *page) {
         const std::string& name = read_to_ = stored.job.name;
+        ++(stored.is_running ? found_started_ : found_stopped_);
         if (!stored.is_running) continue;
         if (!stored.obstacle.empty() && found_obstructed_.size() < limits::kFailingJobs) found_obstructed_.emplace(name, stored.obstacle);
         if (has_read_runs_) continue;
@@ -249,6 +258,8 @@ class StoredJobs final : public JobService {
       read_to_.clear();
       has_read_runs_ = true;
       obstructed_ = std::move(found_obstructed_);
+      started_ = found_started_;
+      stopped_ = found_stopped_;
     });
   }
 
@@ -262,7 +273,11 @@ class StoredJobs final : public JobService {
   bool has_read_runs_ = false;
   std::optional<std::uint64_t> read_edits_;              // JobsStats::edits when the reading began.
   std::map<std::string, std::string> obstructed_;        // StoredJob::obstacle of started jobs.
-  std::map<std::string, std::string> found_obstructed_;  // Found on the pages so far.
+  std::map<std::string, std::string> found_obstructed_;  // Found on the pages so far, as the next ones.
+  std::size_t found_started_ = 0;
+  std::size_t found_stopped_ = 0;
+  std::size_t started_ = 0;  // Jobs at the last reading.
+  std::size_t stopped_ = 0;
   jobs::Jobs jobs_;
   jobs::Workers workers_;
   std::unique_ptr<ExecutorService> executors_;  // Null without groups of executors.

@@ -22,6 +22,8 @@ class Histogram {
   std::uint64_t sum() const noexcept { return sum_; }
   /// The smallest bucket bound that at least q (0..1) of the values do not exceed, never above max(); 0 when empty. O(buckets).
   std::uint64_t quantile(double q) const noexcept;
+  /// The number of values below 2^bits. O(buckets).
+  std::uint64_t below_power(unsigned bits) const noexcept;
   void merge(const Histogram& other) noexcept;
   void clear() noexcept { *this = Histogram{}; }
 
@@ -42,7 +44,7 @@ class Histogram {
   std::uint64_t max_ = 0;
 };
 
-/// A smaller histogram for use in tens of thousands: one bucket for each power of two, 392 bytes. A quantile is less than twice the true
+/// A smaller histogram for use in tens of thousands: one bucket for each power of two, 400 bytes. A quantile is less than twice the true
 /// value. Values from 2^46 on (19 hours in nanoseconds) share the last bucket.
 class Log2Histogram {
  public:
@@ -50,13 +52,18 @@ class Log2Histogram {
   /// Adds 'times' values that have as many bits as 'largest'; 'largest' is the largest of them.
   void add(std::uint64_t largest, std::uint64_t times) noexcept {
     counts_[bucket(largest)] += times;
+    sum_ += largest * times;
     if (largest > max_) max_ = largest;
   }
   /// O(buckets).
   std::uint64_t count() const noexcept;
   std::uint64_t max() const noexcept { return max_; }
+  /// Values that were added with 'times' count as the largest of them; those of from_counts() are not in it.
+  std::uint64_t sum() const noexcept { return sum_; }
   /// Like Histogram::quantile.
   std::uint64_t quantile(double q) const noexcept;
+  /// Like Histogram::below_power.
+  std::uint64_t below_power(unsigned bits) const noexcept;
   void merge(const Log2Histogram& other) noexcept;
   void clear() noexcept { *this = Log2Histogram{}; }
 
@@ -72,6 +79,7 @@ class Log2Histogram {
   }
 
   std::uint64_t max_ = 0;
+  std::uint64_t sum_ = 0;
   std::array<std::uint64_t, kBuckets> counts_{};
 };
 
