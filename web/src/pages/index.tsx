@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Now } from './now';
 import { Parked } from './parked';
 import { Tables } from './tables';
+import { Turns } from './turns';
 
 export interface Entry {
   /// The first part of its path; empty: the page of the root.
@@ -15,6 +16,7 @@ export interface Entry {
 
 export const kPages: Entry[] = [
   { path: '', name: 'Now', key: 'n', show: () => <Now /> },
+  { path: 'turns', name: 'Turns', key: 'u', show: () => <Turns /> },
   { path: 'tables', name: 'Tables', key: 't', show: (parts) => <Tables parts={parts.slice(1)} /> },
   { path: 'parked', name: 'Parked', key: 'p', show: () => <Parked /> },
 ];
