@@ -30,7 +30,7 @@ function Frame() {
       <nav aria-label="Pages">
         <A href={to([])} class="brand"><img src="/console/icon.svg" alt="" width="22" height="22" /><span>Rondo</span></A>
         <div class="pages">
-          {kPages.map((entry) => (
+          {kPages.filter((entry) => !entry.admin || session.value?.role === 'admin').map((entry) => (
             <A href={to(entry.path ? [entry.path] : [])} current={entry === page}>{entry.name}</A>
           ))}
         </div>
@@ -71,11 +71,15 @@ function App() {
 }
 
 /// Keys: p pauses, / goes to the search, g and a letter go to a page.
-let goes = 0;
+let goes = -Infinity;
 addEventListener('keydown', (event) => {
   const at = event.target as HTMLElement;
   if (event.metaKey || event.ctrlKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) || document.querySelector('dialog[open]')) return;
-  if (event.key === '/') {
+  if (performance.now() - goes < 1500) {
+    const page = kPages.find((entry) => entry.key === event.key);
+    if (page) go(to(page.path ? [page.path] : []));
+    goes = -Infinity;
+  } else if (event.key === '/') {
     const field = document.querySelector<HTMLInputElement>('main input[type=search]');
     if (field) {
       event.preventDefault();
@@ -85,10 +89,6 @@ addEventListener('keydown', (event) => {
     paused.value = !paused.value;
   } else if (event.key === 'g') {
     goes = performance.now();
-  } else if (performance.now() - goes < 1500) {
-    const page = kPages.find((entry) => entry.key === event.key);
-    if (page) go(to(page.path ? [page.path] : []));
-    goes = 0;
   }
 });
 

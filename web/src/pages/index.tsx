@@ -1,7 +1,12 @@
 // All pages, in the order of the menu.
 import type { ComponentChildren } from 'preact';
+import { Access } from './access';
+import { ExecutorsPage } from './executors';
+import { Log } from './log';
 import { Now } from './now';
 import { Parked } from './parked';
+import { Schedulers } from './schedulers';
+import { Switch } from './switch';
 import { Tables } from './tables';
 import { Turns } from './turns';
 
@@ -11,6 +16,8 @@ export interface Entry {
   name: string;
   /// "g" and this letter go to it.
   key: string;
+  /// Only admins have it in the menu.
+  admin?: boolean;
   show: (parts: string[]) => ComponentChildren;
 }
 
@@ -19,6 +26,11 @@ export const kPages: Entry[] = [
   { path: 'turns', name: 'Turns', key: 'u', show: () => <Turns /> },
   { path: 'tables', name: 'Tables', key: 't', show: (parts) => <Tables parts={parts.slice(1)} /> },
   { path: 'parked', name: 'Parked', key: 'p', show: () => <Parked /> },
+  { path: 'switch', name: 'Switch', key: 's', show: () => <Switch /> },
+  { path: 'executors', name: 'Executors', key: 'e', show: () => <ExecutorsPage /> },
+  { path: 'schedulers', name: 'Schedulers', key: 'c', show: () => <Schedulers /> },
+  { path: 'log', name: 'Log', key: 'l', show: () => <Log /> },
+  { path: 'access', name: 'Access', key: 'a', admin: true, show: () => <Access /> },
 ];
 
 export function pageOf(parts: string[]): Entry {

@@ -143,7 +143,7 @@ const kTies: Record<string, string> = {
 
 function others(name: string, given: Record<string, number> | undefined, unit: (value: number) => string): string {
   const all = Object.entries(given ?? {}).sort(([a], [b]) => Number(b) - Number(a));
-  return all.length === 0 ? '' : ` ${name} of its own: ${all.map(([priority, value]) => `${priority}: ${unit(value)}`).join(', ')}.`;
+  return all.length === 0 ? '' : ` ${name} of their own: ${all.map(([priority, value]) => `${priority}: ${unit(value)}`).join(', ')}.`;
 }
 
 /// The policy as sentences.

@@ -68,8 +68,9 @@ export function State(props: { state: string | undefined; kind?: Kind }) {
   return <span class={`state ${props.kind ?? kKinds[props.state] ?? 'idle'}`}>{props.state}</span>;
 }
 
-/// What stands in place of data: an error, or that it is on its way.
+/// What stands in place of data: an error, or that it is on its way. What the configuration left out is no error.
 export function Waiting(props: { error: ApiError | undefined; has: boolean }) {
+  if (props.error?.code === 'unimplemented') return <Empty>{props.error.message}</Empty>;
   if (props.error) return <p class="message bad" role="alert">{props.error.message}</p>;
   return props.has ? null : <p class="message" aria-busy="true">Loading…</p>;
 }

@@ -1,0 +1,54 @@
+// The schedulers that share the jobs of one database, each with its part of the 64 shards.
+import { call } from '../api';
+import { away, count, instant } from '../format';
+import { Bar, Empty, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
+import { usePoll } from '../state';
+
+interface Scheduler {
+  name: string;
+  shards: number;
+  state: 'owner' | 'expired' | 'standby';
+  since: string | null;
+  until: string | null;
+  this: boolean;
+}
+
+const kShards = 64;
+const kKinds: Record<Scheduler['state'], Kind> = { owner: 'good', expired: 'bad', standby: 'idle' };
+
+export function Schedulers() {
+  const schedulers = usePoll('job-schedulers', (signal) => call<{ rows: Scheduler[] }>('job-schedulers', {}, signal), 2000);
+  const rows = schedulers.data?.rows ?? [];
+  const owned = rows.filter((row) => row.state === 'owner').reduce((sum, row) => sum + row.shards, 0);
+  // Jobs in a file have one scheduler, without a lease.
+  const alone = rows.length === 1 && rows[0]!.this && rows[0]!.since === null;
+  return (
+    <Page title="Schedulers" live>
+      <Panel>
+        <Waiting error={schedulers.error} has={schedulers.data !== undefined} />
+        {alone && <Empty>The jobs are in a file of this rondod, which is their only scheduler. With a PostgreSQL or MariaDB database several schedulers share the jobs, and one takes over when another fails.</Empty>}
+        {schedulers.data && !alone && (
+          <p class={`message ${owned < kShards ? 'bad' : ''}`} role="status">
+            {owned < kShards ? `${count(kShards - owned)} of ${kShards} shards have no owner: their jobs do not fire until a scheduler takes them.` : `All ${kShards} shards have an owner.`}
+          </p>
+        )}
+        {rows.length > 0 && (
+          <List
+            name="Schedulers"
+            rows={rows}
+            id={(row) => row.name}
+            columns={[
+              { name: 'Scheduler', class: 'key', cell: (row) => row.name },
+              { name: 'Here', cell: (row) => (row.this ? 'answers you' : '') },
+              { name: 'State', cell: (row) => <State state={row.state} kind={kKinds[row.state]} /> },
+              { name: 'Shards', right: true, cell: (row) => `${row.shards} of ${kShards}` },
+              { name: 'Part of the jobs', cell: (row) => <Bar of={kShards} parts={[{ name: row.state === 'expired' ? 'shards that it had' : 'shards', value: row.shards, kind: kKinds[row.state] }]} /> },
+              { name: 'Since', cell: (row) => instant(row.since) },
+              { name: 'Lease ends', cell: (row) => (row.until ? <span title={instant(row.until)}>{away(row.until)}</span> : '–') },
+            ]}
+          />
+        )}
+      </Panel>
+    </Page>
+  );
+}
