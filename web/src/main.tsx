@@ -22,6 +22,8 @@ function Frame() {
   useEffect(() => {
     document.title = `${page.name} · Rondo`;
     paused.value = false;
+    // On a telephone the menu is one line that scrolls.
+    document.querySelector('nav [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
   }, [page]);
   const troubles = health.data?.troubles.length ?? 0;
   return (

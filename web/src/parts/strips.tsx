@@ -288,7 +288,7 @@ export function Strips(props: { recorded: Recorded; priorities: number[]; second
         onBlur={() => setFocused(false)}
         onKeyDown={press}
       />
-      {still && !paused.value && <span class="still">stands still{focused && !pointed && ', Esc continues'}</span>}
+      {still && !paused.value && <span class="still">stands still until you leave it</span>}
       {chosen && <Told turn={chosen} scale={scale()} />}
     </div>
   );
