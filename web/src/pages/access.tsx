@@ -61,7 +61,7 @@ export function Access() {
   const [removes, setRemoves] = useState<Token>();
   const rows = tokens.data?.rows ?? [];
   return (
-    <Page title="Access" beside={<button onClick={() => setAdds(true)}>Add a token</button>}>
+    <Page title="Access" beside={tokens.data && <button onClick={() => setAdds(true)}>Add a token</button>}>
       {secret && <Secret {...secret} close={() => setSecret(undefined)} />}
       <Panel title="Tokens">
         <Waiting error={tokens.error} has={tokens.data !== undefined} />

@@ -32,7 +32,7 @@ interface Worker {
 }
 
 function stateOf(executor: Executor): string {
-  if (executor.drained) return 'draining';
+  if (executor.drained) return executor.runs > 0 ? 'draining' : 'drained';
   return executor.usable ? 'up' : executor.trouble ? 'down' : 'late';
 }
 

@@ -49,7 +49,8 @@ interface Fpm {
 }
 interface Stats {
   resources: Record<string, Room> | null;
-  audit: Record<string, Audit | unknown> & { period_s: number; on_drift: string } | null;
+  /// Also an Audit for each kind of object.
+  audit: ({ period_s: number; on_drift: string } & Record<string, unknown>) | null;
   fpm: Fpm | null;
 }
 interface Differences {

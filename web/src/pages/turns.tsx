@@ -11,6 +11,7 @@ import type { Source as Busy } from './now';
 interface Answer {
   rows: TurnRow[];
   at_us: number;
+  recorded_us: number;
   missed: number;
   next: number;
 }
@@ -47,9 +48,9 @@ interface Settings {
 }
 
 const kZooms = [['10', '10 s'], ['5', '5 s'], ['1', '1 s']] as const;
-/// A flood has more turns than these between two answers: the picture then has gaps, and the daemon and the browser stay idle enough.
-const kAsked = 4000;
-const kKept = 20_000;
+/// All that the daemon keeps. A flood has more between two answers: the picture then has gaps.
+const kAsked = 8192;
+const kKept = 40_000;
 const kKept_us = 12e6;
 
 /// Asks for the turns since the last answer, and keeps those of the last seconds.
@@ -61,17 +62,18 @@ function useTurns() {
     const { next, at_us } = clock.current;
     const offset_us = answer.at_us - arrived_ms * 1000;
     const restarted = next === undefined || answer.at_us < at_us || answer.next < next;
-    const { turns, gaps } = restarted ? { turns: [], gaps: [] } : recorded.current;
+    const began_us = answer.at_us - answer.recorded_us;
+    const { turns, gaps } = restarted ? { turns: [], gaps: [{ from_us: 0, to_us: answer.rows.length < kAsked ? began_us : answer.rows[0]!.start_us, turns: 0 }] } : recorded.current;
     // Answers are late by different times; the least late one tells the most, and the others follow a clock that drifts.
     const late_us = clock.current.offset_us - offset_us;
     clock.current = { next: answer.next, at_us: answer.at_us, offset_us: restarted || late_us < 0 ? offset_us : offset_us + late_us * 0.95 };
     const last = turns.at(-1);
     const gap = answer.missed > 0 && last && { from_us: last.start_us + last.span_us, to_us: answer.rows[0]?.start_us ?? answer.at_us, turns: answer.missed };
     const oldest_us = answer.at_us - kKept_us;
-    recorded.current = {
-      turns: [...turns, ...answer.rows].slice(-kKept).filter((turn) => turn.start_us + turn.span_us >= oldest_us),
-      gaps: (gap ? [...gaps, gap] : gaps).filter((one) => one.to_us >= oldest_us),
-    };
+    const all = [...turns, ...answer.rows].filter((turn) => turn.start_us + turn.span_us >= oldest_us);
+    const kept = all.slice(-kKept);
+    const dropped = kept.length < all.length ? [{ from_us: 0, to_us: kept[0]!.start_us, turns: all.length - kept.length }] : [];
+    recorded.current = { turns: kept, gaps: [...dropped, ...gaps, ...(gap ? [gap] : [])].filter((one) => one.to_us >= oldest_us) };
   };
   const seen = useRef(0);
   if (polled.data && polled.at !== seen.current) {
@@ -107,7 +109,8 @@ function Picture({ sources, seconds }: { sources: Source[]; seconds: number }) {
   const busiest = shares(visible);
   const turns = visible.reduce((sum, turn) => sum + turn.turns, 0);
   const longest = visible.reduce((most, turn) => Math.max(most, turn.waited_us), 0);
-  const missed = recorded.gaps.filter((gap) => gap.to_us >= at_us - seconds * 1e6).reduce((sum, gap) => sum + gap.turns, 0);
+  const gaps = recorded.gaps.filter((gap) => gap.to_us >= at_us - seconds * 1e6);
+  const missed = gaps.reduce((sum, gap) => sum + gap.turns, 0);
   const named = (share: Share) => `${share.source || 'sources that are gone'} ${span(share.ran_us / 1000)} in ${count(share.turns)} turns`;
   const label = `Turns of the last ${seconds} seconds: ${count(turns)} turns of ${busiest.length} sources in ${used.size} priorities. Longest wait: ${span(longest / 1000)}. `
     + `Most time: ${busiest.slice(0, 5).map(named).join(', ')}. The arrow keys go from turn to turn; the table below has all sources.`;
@@ -127,7 +130,7 @@ function Picture({ sources, seconds }: { sources: Source[]; seconds: number }) {
           </p>
           <p class="note">
             A strip is a priority, the highest on top. A block is a turn; the thin line before it is its wait since its source was ready. A short turn is as wide as a pixel.
-            {missed > 0 && ` Hatched: ${count(missed)} turns that the daemon no longer had.`}
+            {gaps.length > 0 && ` Hatched time is not on record${missed > 0 ? `: it had at least ${count(missed)} turns` : ''}.`}
           </p>
         </>
       )}
@@ -266,7 +269,7 @@ function SourceTable({ polled }: { polled: Polled<Sources> }) {
   const rated = useRates(polled);
   const [, by] = kOrders[order] ?? kOrders.priority!;
   const found = rated.filter((row) => row.name.toLowerCase().includes(find.toLowerCase()) && (all || row.turns > 0 || row.quarantine));
-  found.sort((a, b) => by(b) - by(a) || b.priority - a.priority || a.name.localeCompare(b.name));
+  found.sort((a, b) => by(b) - by(a) || (order === 'name' ? 0 : b.priority - a.priority) || a.name.localeCompare(b.name));
   return (
     <Panel title="Sources">
       <div class="bar-of-tools">

@@ -18,7 +18,7 @@ export interface TurnRow {
   waited_us: number;
 }
 
-/// Time of which the daemon no longer had the turns.
+/// Time of which the turns are not known, except for their number.
 export interface Gap {
   from_us: number;
   to_us: number;
@@ -99,7 +99,7 @@ function paintGaps(context: CanvasRenderingContext2D, scale: Scale, gaps: Gap[],
   context.lineWidth = 2;
   for (const gap of gaps) {
     const left = Math.max(kLeft, xOf(scale, gap.from_us));
-    const right = xOf(scale, gap.to_us);
+    const right = Math.min(scale.width, xOf(scale, gap.to_us));
     if (right <= left) continue;
     context.save();
     context.beginPath();
