@@ -62,6 +62,8 @@ export function usePoll<T>(key: string, ask: (signal: AbortSignal) => Promise<T>
         if (abort.signal.aborted) return;
         const error = caught instanceof ApiError ? caught : new ApiError('internal', String(caught), 0);
         setState((old) => ({ ...(old.key === key ? old : { key, at: 0 }), error }));
+        // The configuration left it out, which only a restart of the daemon changes.
+        if (error.code === 'unimplemented') return;
       } finally {
         asking = false;
       }
