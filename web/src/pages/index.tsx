@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { Access } from './access';
 import { ExecutorsPage } from './executors';
+import { Jobs } from './jobs';
 import { Log } from './log';
 import { Now } from './now';
 import { Parked } from './parked';
@@ -27,6 +28,7 @@ export const kPages: Entry[] = [
   { path: 'tables', name: 'Tables', key: 't', show: (parts) => <Tables parts={parts.slice(1)} /> },
   { path: 'parked', name: 'Parked', key: 'p', show: () => <Parked /> },
   { path: 'switch', name: 'Switch', key: 's', show: () => <Switch /> },
+  { path: 'jobs', name: 'Jobs', key: 'j', show: (parts) => <Jobs parts={parts.slice(1)} /> },
   { path: 'executors', name: 'Executors', key: 'e', show: () => <ExecutorsPage /> },
   { path: 'schedulers', name: 'Schedulers', key: 'c', show: () => <Schedulers /> },
   { path: 'log', name: 'Log', key: 'l', show: () => <Log /> },

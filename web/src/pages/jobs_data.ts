@@ -1,0 +1,207 @@
+// What the pages of jobs share: the answers of the daemon, and how they are asked for.
+import { signal } from '@preact/signals';
+import { ApiError, call, type Json, mayWrite, session } from '../api';
+import { span } from '../format';
+import type { Rows } from '../parts/paged';
+import type { Kind } from '../parts/parts';
+import { to } from '../router';
+
+/// A job as `job-put` takes it; members with their default value are absent.
+export type Definition = { name: string } & Record<string, Json>;
+
+export interface JobRow extends Record<string, unknown> {
+  name: string;
+  handler: string;
+  schedule?: string;
+  zone?: string;
+  owner?: string;
+  tags?: string[];
+  parents?: string[];
+  stop_note?: string;
+  running: boolean;
+  next: string | null;
+  damaged?: string;
+  warning?: string;
+  under_way?: { run: number; begun: string | null; percent?: number; place?: string; trouble?: string }[];
+  retried?: { run: number; note: string }[];
+}
+
+export interface Run {
+  job?: string;
+  run: number;
+  scheduled: string;
+  band: string;
+  state: string;
+  attempt: number;
+  begun: string | null;
+  ended: string | null;
+  parents?: number[];
+  missed?: number;
+  rerun_of?: number;
+  parameters?: string;
+  address?: string;
+  note?: string;
+  place?: string;
+  activity?: string;
+  trouble?: string;
+  progress?: { percent: number; text?: string };
+}
+
+/// The members of an answer of `job` that do not belong to the definition.
+const kAnswers = ['running', 'next', 'damaged', 'warning', 'under_way', 'retried'];
+/// States in which a run stays.
+const kEnds = ['succeeded', 'failed', 'timed-out', 'killed', 'discarded', 'skipped'];
+
+export const hasEnded = (run: Run) => kEnds.includes(run.state);
+export const ranFor = (run: Run) => (run.begun === null ? 0 : Math.max(0, (run.ended ? Date.parse(run.ended) : now.value) - Date.parse(run.begun)));
+/// How long after its instant a run has begun. The begin of a run that was tried again is that of its last attempt.
+export function lateness(run: Run): string | undefined {
+  return run.begun === null || run.attempt > 1 ? undefined : span(Math.max(0, Date.parse(run.begun) - Date.parse(run.scheduled)));
+}
+export const jobAt = (name: string) => to(['jobs', name]);
+export const runAt = (name: string, run: number) => to(['jobs', name, String(run)]);
+
+/// A token of a group of executors commands its jobs, and does not define any.
+export const mayDefine = () => mayWrite() && !session.value?.group;
+
+/// The time, each second, for texts such as "in 5 s".
+export const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1000);
+
+/// The bytes of a text of the daemon, which has \xHH for bytes that are no safe text.
+export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const utf8 = new TextEncoder().encode(text);
+  const bytes = new Uint8Array(utf8.length);
+  let length = 0;
+  for (let at = 0; at < utf8.length; ) {
+    const digits = utf8[at] === 0x5c && utf8[at + 1] === 0x78 ? String.fromCharCode(utf8[at + 2] ?? 0, utf8[at + 3] ?? 0) : '';
+    const isByte = /^[0-9a-fA-F]{2}$/.test(digits);
+    bytes[length++] = isByte ? parseInt(digits, 16) : utf8[at]!;
+    at += isByte ? 4 : 1;
+  }
+  return bytes.slice(0, length);
+}
+
+export function plain(text: string): string {
+  return text.includes('\\x') ? new TextDecoder().decode(bytesOf(text)) : text;
+}
+
+/// A text for an argument, of which the daemon decodes each \xHH.
+export function escaped(text: string): string {
+  return text.replace(/\\(?=x[0-9a-fA-F]{2})/g, '\\x5c');
+}
+
+function plainValue(value: Json): Json {
+  if (typeof value === 'string') return plain(value);
+  return Array.isArray(value) ? value.map(plainValue) : value;
+}
+
+export function definitionOf(job: JobRow): Definition {
+  const members = Object.entries(job as Record<string, Json>).filter(([name]) => !kAnswers.includes(name));
+  return Object.fromEntries(members.map(([name, value]) => [name, plainValue(value)])) as Definition;
+}
+
+export interface JobFilter {
+  find: string;
+  state: string;
+  tag: string;
+  owner: string;
+}
+
+/// False once a daemon has refused to list jobs in pages: it lists all of them, and the console filters.
+export const listsPages = signal(true);
+
+const kPage = 200;
+
+export async function listJobs(filter: JobFilter, after: string | undefined, abort: AbortSignal): Promise<Rows<JobRow>> {
+  const { find, state, tag, owner } = filter;
+  const always = { tag: tag || undefined, owner: owner || undefined };
+  if (listsPages.value) {
+    try {
+      return await call<Rows<JobRow>>('jobs', { ...always, count: kPage, after, search: escaped(find) || undefined, state: state || undefined }, abort);
+    } catch (error) {
+      if (!(error instanceof ApiError && /unknown argument/.test(error.message))) throw error;
+      listsPages.value = false;
+    }
+  }
+  const { rows } = await call<Rows<JobRow>>('jobs', always, abort);
+  const failing = state === 'failing' ? new Set((await failures(Date.now() - kDay, undefined, abort)).rows.map((run) => run.job)) : undefined;
+  const word = find.toLowerCase();
+  const fits = (job: JobRow) =>
+    `${job.name} ${job.handler}`.toLowerCase().includes(word) && (failing ? failing.has(job.name) : state === '' || job.running === (state === 'running'));
+  return { rows: rows.filter(fits) };
+}
+
+export const kHour = 3_600_000;
+export const kDay = 24 * kHour;
+
+/// A page of runs has its cursor if it is full.
+function paged(rows: Run[], count: number): Rows<Run> {
+  return rows.length < count ? { rows } : { rows, next: String(rows.at(-1)!.run) };
+}
+
+export async function failures(since: number, before: string | undefined, abort: AbortSignal, max = kPage): Promise<Rows<Run>> {
+  const { rows } = await call<{ rows: Run[] }>('job-failures', { since: new Date(since).toISOString(), before: before ? Number(before) : undefined, max }, abort);
+  return paged(rows, max);
+}
+
+export async function runsOf(name: string, before: string | undefined, abort: AbortSignal, max = 50): Promise<Rows<Run>> {
+  const { rows } = await call<{ rows: Run[] }>('job-runs', { name, before: before ? Number(before) : undefined, max }, abort);
+  return paged(rows, max);
+}
+
+export interface Instant {
+  at: string;
+  /// The same in the zone of the job.
+  local: string;
+  clock_change?: boolean | string | null;
+}
+export interface Preview {
+  words?: string;
+  zone?: string;
+  instants: Instant[];
+  troubles?: string[];
+}
+
+export const kInstants = 10;
+
+export const isUnknown = (error: unknown) => error instanceof ApiError && (error.code === 'not-found' || error.code === 'unimplemented');
+
+/// The local time of a zone, "2026-03-29 03:00:00".
+function localTime(ms: number, zone: string): string {
+  return new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' }).format(ms);
+}
+
+/// An instant in a zone, and whether the clock changes on its day there: midnight and 24 hours later differ in their offsets.
+function instantIn(at: string, zone: string): Instant {
+  const ms = Date.parse(at);
+  const offset = (time: number) => Date.parse(`${localTime(time, zone).replace(' ', 'T')}Z`) - Math.floor(time / 1000) * 1000;
+  const local = localTime(ms, zone);
+  const midnight = ms - ((ms + offset(ms)) % kDay);
+  return { at, local, clock_change: offset(midnight) !== offset(midnight + kDay) };
+}
+
+/// What a definition means. A daemon without `job-preview` tells the instants of a job that it has, and of another one the first.
+export async function preview(definition: Definition, isStored: boolean, abort: AbortSignal): Promise<Preview> {
+  try {
+    return await call<Preview>('job-preview', { definition: escaped(JSON.stringify(definition)), count: kInstants }, abort);
+  } catch (error) {
+    if (!isUnknown(error)) throw error;
+  }
+  const zone = (definition.zone as string | undefined) || 'UTC';
+  let times: string[];
+  let troubles: string[] = [];
+  if (isStored) {
+    times = (await call<{ rows: { scheduled: string }[] }>('job-next', { name: definition.name, max: kInstants }, abort)).rows.map((row) => row.scheduled);
+  } else {
+    const put = await call<JobRow>('job-put', { definition: escaped(JSON.stringify(definition)), dry_run: true }, abort);
+    times = put.next ? [put.next] : [];
+    troubles = put.warning ? [put.warning] : [];
+  }
+  return { zone, instants: times.map((at) => instantIn(at, zone)), troubles };
+}
+
+/// The colour of a run in a strip; the title has the word.
+export const kRunKinds: Record<string, Kind> = { succeeded: 'good', failed: 'bad', 'timed-out': 'bad', killed: 'warn', running: 'busy', due: 'busy' };

@@ -1,0 +1,57 @@
+// A list whose first page is asked for again and again, while the pages behind it stay until the reader leaves.
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError } from '../api';
+import { tell, usePoll } from '../state';
+import type { Rows } from './paged';
+
+/// More rows than these are not kept on a page.
+const kKept = 2000;
+
+export interface LivePages<Row> {
+  rows: Row[];
+  error: ApiError | undefined;
+  /// The first page has arrived.
+  has: boolean;
+  /// Reads the next page; absent: there is none, or it is on its way.
+  more: (() => void) | undefined;
+  refresh: () => void;
+}
+
+/// 'order' is that of the list: negative if 'a' stands before 'b'. A row that new ones push behind the first page stays once the reader has asked for more.
+export function useLivePages<Row>(
+  key: string,
+  ask: (cursor: string | undefined, signal: AbortSignal) => Promise<Rows<Row>>,
+  order: (a: Row, b: Row) => number,
+  period: number,
+): LivePages<Row> {
+  const first = usePoll(key, (signal) => ask(undefined, signal), period);
+  const [behind, setBehind] = useState<{ key: string; next?: string | undefined; busy: boolean }>();
+  const all = useRef<Row[]>([]);
+  const abort = useRef<AbortController>(undefined);
+  useEffect(() => () => abort.current?.abort(), [key]);
+  const own = behind?.key === key ? behind : undefined;
+  if (!first.data) {
+    all.current = [];
+  } else {
+    const last = first.data.rows.at(-1);
+    const older = own && first.data.next !== undefined && last !== undefined ? all.current.filter((row) => order(last, row) < 0) : [];
+    all.current = [...first.data.rows, ...older].slice(0, kKept);
+  }
+  const next = own ? own.next : first.data?.next;
+  const load = async () => {
+    abort.current?.abort();
+    const mine = (abort.current = new AbortController());
+    setBehind({ key, next, busy: true });
+    try {
+      const page = await ask(next, mine.signal);
+      all.current = [...all.current, ...page.rows];
+      setBehind({ key, next: page.next, busy: false });
+    } catch (caught) {
+      if (mine.signal.aborted) return;
+      tell(caught instanceof Error ? caught.message : String(caught), true);
+      setBehind({ key, next, busy: false });
+    }
+  };
+  const more = next !== undefined && !own?.busy && all.current.length < kKept ? () => void load() : undefined;
+  return { rows: all.current, error: first.error, has: first.data !== undefined, more, refresh: first.refresh };
+}
