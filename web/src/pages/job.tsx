@@ -4,11 +4,11 @@ import { call, mayWrite } from '../api';
 import { away, count, instant, kLocalZone, span } from '../format';
 import { useLivePages } from '../parts/live_pages';
 import { Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
-import { A, go, setQuery, to } from '../router';
+import { A, go, to } from '../router';
 import { act, tell, usePoll, zone } from '../state';
 import { kFields, shown } from './job_fields';
 import { JobState } from './jobs';
-import { definitionOf, escaped, hasEnded, lateness, type JobRow, jobAt, kRunKinds, mayDefine, now, plain, preview, type Preview, ranFor, type Run, runAt, runsOf } from './jobs_data';
+import { definitionOf, escaped, hasEnded, type Instant, lateness, type JobRow, jobAt, kRunKinds, mayDefine, now, plain, preview, type Preview, ranFor, type Run, runAt, runsOf } from './jobs_data';
 
 type Asked = 'run' | 'stop' | 'backfill' | 'remove';
 
@@ -30,7 +30,7 @@ export function Job({ name }: { name: string }) {
         <>
           <button class="primary" onClick={() => setAsked('run')}>Run now</button>
           <button onClick={() => setAsked('stop')}>{shownJob.running ? 'Stop' : 'Start'}</button>
-          {mayDefine() && <button onClick={() => setQuery('edit', '1')}>Edit</button>}
+          {mayDefine() && <button onClick={() => go(to(['jobs', name], { edit: '1' }))}>Edit</button>}
           {mayDefine() && <button onClick={() => go(to(['jobs'], { new: '1', copy: name }))}>Copy</button>}
           <button onClick={() => setAsked('backfill')}>Backfill</button>
           {mayDefine() && <button onClick={() => setAsked('remove')}>Remove</button>}
@@ -92,7 +92,7 @@ function Facts({ job }: { job: JobRow }) {
       {kFields.filter((field) => field.name !== 'name' && definition[field.name] !== undefined).map((field) => (
         <>
           <dt>{field.label}</dt>
-          <dd class={field.kind === 'area' ? 'mono' : undefined}>
+          <dd class={field.kind === 'area' ? 'mono lines-kept' : undefined}>
             {field.name === 'parents' ? job.parents?.map((parent, i) => <>{i > 0 && ', '}<A href={jobAt(parent)}>{parent}</A></>) : shown(field, definition[field.name])}
           </dd>
         </>
@@ -114,6 +114,10 @@ function Instants({ job }: { job: JobRow }) {
   );
 }
 
+function clockOf({ clock_change }: Instant) {
+  return clock_change && <State state={typeof clock_change === 'string' ? clock_change : 'the clock changes on this day'} kind="warn" />;
+}
+
 /// The words of a schedule and its next instants, in the zone of the job and in that of the reader.
 export function PreviewList({ preview: { words, zone: own, instants, troubles }, parents }: { preview: Preview; parents: string[] }) {
   const reader = zone.value === 'utc' ? 'UTC' : kLocalZone;
@@ -131,7 +135,7 @@ export function PreviewList({ preview: { words, zone: own, instants, troubles },
           columns={[
             { name: jobZone, cell: (one) => <>{one.local.replace('T', ' ')} <span class="note">{away(one.at, now.value)}</span></> },
             ...(jobZone === reader ? [] : [{ name: reader, cell: (one: { at: string }) => instant(one.at) }]),
-            { name: 'Clock', cell: (one) => one.clock_change && <State state={typeof one.clock_change === 'string' ? one.clock_change : 'the clock changes on this day'} kind="warn" /> },
+            ...(instants.some((one) => one.clock_change) ? [{ name: 'Clock', cell: clockOf }] : []),
           ]}
         />
       )}
@@ -152,14 +156,14 @@ function told(run: Run): string {
 
 /// The durations of the newest runs, the oldest at the left.
 function Strip({ name, runs }: { name: string; runs: Run[] }) {
-  const longest = Math.max(1, ...runs.map(ranFor));
+  const longest = Math.max(...runs.map(ranFor));
   return (
     <>
       <div class="strip runs">
         {[...runs].reverse().map((run) => (
           <A key={run.run} href={runAt(name, run.run)} title={told(run)} class={kRunKinds[run.state] ?? 'idle'}>
             <span class="hidden">{told(run)}</span>
-            <span class="fill" style={{ height: `${Math.max(6, (100 * ranFor(run)) / longest)}%` }} />
+            <span class="fill" style={{ height: `${Math.max(8, (100 * ranFor(run)) / (longest || 1))}%` }} />
           </A>
         ))}
       </div>
@@ -181,7 +185,7 @@ function Runs({ name, runs }: { name: string; runs: Run[] }) {
         { name: 'Late', right: true, cell: (run) => lateness(run) },
         { name: 'Took', right: true, cell: (run) => (run.begun ? span(ranFor(run)) : '') },
         { name: 'Attempts', right: true, cell: (run) => (run.attempt > 1 ? run.attempt : '') },
-        { name: 'Why', cell: (run) => (run.rerun_of ? `rerun of ${run.rerun_of}` : run.band === 'ring' || run.band === 'direct' ? '' : run.band) },
+        { name: 'Brought by', cell: (run) => (run.rerun_of ? `rerun of ${run.rerun_of}` : run.band === 'ring' || run.band === 'direct' ? '' : run.band) },
         {
           name: 'Note',
           class: 'text',
@@ -206,7 +210,14 @@ function Below({ name }: { name: string }) {
   return (
     <Panel title="Jobs that run after it" beside={!jobs && <button class="quiet" onClick={() => void read()}>Look for them</button>}>
       {jobs?.length === 0 && <Empty>No job has it as its parent.</Empty>}
-      {jobs && <ul>{jobs.map((job) => <li><A href={jobAt(job.name)}>{job.name}</A> <JobState job={job} /></li>)}</ul>}
+      {jobs && jobs.length > 0 && (
+        <List
+          name="Jobs that run after it"
+          rows={jobs}
+          id={(job) => job.name}
+          columns={[{ name: 'Name', cell: (job) => <A href={jobAt(job.name)}>{job.name}</A> }, { name: 'State', cell: (job) => <JobState job={job} /> }]}
+        />
+      )}
     </Panel>
   );
 }

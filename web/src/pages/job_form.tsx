@@ -51,7 +51,10 @@ function Form({ title, before, initial }: { title: string; before: Definition | 
   const [busy, setBusy] = useState(false);
   const definition = definitionFrom(texts, initial);
   const changes = before ? changesOf(before, definition) : [];
-  const set = (name: string, value: string) => setTexts((old) => ({ ...old, [name]: value }));
+  const set = (name: string, value: string) => {
+    setTexts((old) => ({ ...old, [name]: value }));
+    setTrouble('');
+  };
   const back = before ? jobAt(before.name) : to(['jobs']);
   const write = async () => {
     const text = escaped(JSON.stringify(definition));

@@ -4,7 +4,7 @@ import { call, mayWrite } from '../api';
 import { away, count, instant } from '../format';
 import { Choice, Confirm, List, Page, Panel, Search, State, Waiting } from '../parts/parts';
 import { useLivePages } from '../parts/live_pages';
-import { A, place, setQuery, to } from '../router';
+import { A, go, place, setQuery, to } from '../router';
 import { act } from '../state';
 import { Failures } from './failures';
 import { Job, StopOrStart } from './job';
@@ -56,7 +56,7 @@ function AllJobs() {
         <>
           <A href={to(['jobs'], { view: 'failures' })}>What failed</A>
           <A href={to(['jobs'], { view: 'hours' })}>Next hours</A>
-          {mayDefine() && <button onClick={() => setQuery('new', '1')}>Add a job</button>}
+          {mayDefine() && <button onClick={() => go(to(['jobs'], { new: '1' }))}>Add a job</button>}
         </>
       }
     >
@@ -83,23 +83,23 @@ function AllJobs() {
               { name: 'State', cell: (job) => <JobState job={job} /> },
               { name: 'Tags', cell: (job) => job.tags?.map((tag, i) => <>{i > 0 && ', '}{only('tag', tag)}</>) },
               { name: 'Owner', cell: (job) => job.owner && only('owner', job.owner) },
-              {
+              ...(mayWrite() ? [{
                 name: 'Actions',
                 right: true,
                 class: 'actions',
-                cell: (job) => mayWrite() && (
+                cell: (job: JobRow) => (
                   <>
                     <button class="row" aria-label={`Run ${job.name} now`} onClick={() => setAsked({ job, what: 'run' })}>Run</button>
                     <button class="row" aria-label={`${job.running ? 'Stop' : 'Start'} ${job.name}`} onClick={() => setAsked({ job, what: 'stop' })}>{job.running ? 'Stop' : 'Start'}</button>
                   </>
                 ),
-              },
+              }] : []),
             ]}
           />
         )}
         <div class="more">
           {jobs.more && <button onClick={jobs.more}>More</button>}
-          {jobs.rows.length > 0 && <span>{count(jobs.rows.length)} shown</span>}
+          {jobs.rows.length > 0 && <span>{count(jobs.rows.length)} shown{jobs.isCut && '; search for the others'}</span>}
         </div>
       </Panel>
       {asked?.what === 'stop' && <StopOrStart job={asked.job} close={() => setAsked(undefined)} done={jobs.refresh} />}

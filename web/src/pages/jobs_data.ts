@@ -56,7 +56,7 @@ export const hasEnded = (run: Run) => kEnds.includes(run.state);
 export const ranFor = (run: Run) => (run.begun === null ? 0 : Math.max(0, (run.ended ? Date.parse(run.ended) : now.value) - Date.parse(run.begun)));
 /// How long after its instant a run has begun. The begin of a run that was tried again is that of its last attempt.
 export function lateness(run: Run): string | undefined {
-  return run.begun === null || run.attempt > 1 ? undefined : span(Math.max(0, Date.parse(run.begun) - Date.parse(run.scheduled)));
+  return run.begun === null || run.attempt > 1 || run.band === 'backfill' ? undefined : span(Math.max(0, Date.parse(run.begun) - Date.parse(run.scheduled)));
 }
 export const jobAt = (name: string) => to(['jobs', name]);
 export const runAt = (name: string, run: number) => to(['jobs', name, String(run)]);

@@ -1,7 +1,7 @@
 // How many runs the next hours bring, a bar a minute.
 import { call } from '../api';
 import { count, instant } from '../format';
-import { Choice, Figure, Page, Panel, Waiting } from '../parts/parts';
+import { Choice, Page, Panel, Waiting } from '../parts/parts';
 import { A, place, setQuery, to } from '../router';
 import { usePoll } from '../state';
 import { isUnknown, kDay, kHour } from './jobs_data';
@@ -58,20 +58,19 @@ export function NextHours() {
         </div>
         {isUnknown(load.error) ? <p class="message">This daemon cannot tell the load ahead, or runs no jobs.</p> : <Waiting error={load.error} has={load.data !== undefined} />}
         {load.data && <LoadBars load={load.data} />}
+        {load.data && (
+          <p>
+            {count(all)} runs of {count(load.data.jobs_counted)} jobs, {(all / Math.max(1, load.data.minutes.length)).toFixed(1)} a minute.
+            {load.data.cut_short && ' There are more, which are not counted.'}
+          </p>
+        )}
       </Panel>
       {load.data && (
-        <>
-          <div class="figures">
-            <Figure name="Runs planned" note={isDay ? 'in the next day' : 'in the next hour'}>{count(all)}</Figure>
-            <Figure name="Runs a minute">{(all / Math.max(1, load.data.minutes.length)).toFixed(1)}</Figure>
-            <Figure name="Jobs counted" note={load.data.cut_short ? 'further jobs are not counted' : undefined} kind={load.data.cut_short ? 'warn' : 'idle'}>{count(load.data.jobs_counted)}</Figure>
-          </div>
-          <Panel title="Peaks">
-            {peaks.length === 0 && <p class="message">No run is planned.</p>}
-            <ul class="lines">{peaks.map(({ runs, minute }) => <li>{timeAt(load.data!, minute)}: {count(runs)} runs</li>)}</ul>
-            {peaks.length > 0 && <p class="note">Jobs that begin in the same minute may be spread by a random delay, or by another minute.</p>}
-          </Panel>
-        </>
+        <Panel title="Peaks">
+          {peaks.length === 0 && <p class="message">No run is planned.</p>}
+          <ul class="lines">{peaks.map(({ runs, minute }) => <li>{timeAt(load.data!, minute)}: {count(runs)} runs</li>)}</ul>
+          {peaks.length > 0 && <p class="note">Jobs that begin in the same minute may be spread by a random delay, or by another minute.</p>}
+        </Panel>
       )}
     </Page>
   );

@@ -109,18 +109,17 @@ const kBands: Record<string, string> = {
 
 function Facts({ name, run }: { name: string; run: Run }) {
   const facts: [string, preact.ComponentChildren][] = [
-    ['Brought by', kBands[run.band] ?? run.band],
+    ['Brought by', run.rerun_of ? 'a person or a program, to run it again' : (kBands[run.band] ?? run.band)],
     ['Attempts', run.attempt],
     ['Took', run.begun && run.ended ? span(ranFor(run)) : undefined],
     ['Late', lateness(run)],
     ['Note', run.note],
     ['Where', run.place],
-    ['Waits for', run.state === 'due' ? run.activity : undefined],
     ['Runs again', run.rerun_of ? <A href={runAt(name, run.rerun_of)}>run {run.rerun_of}</A> : undefined],
     ['After', run.parents?.length ? <Parents name={name} parents={run.parents} /> : undefined],
     ['Instants missed before it', run.missed],
     ['Only at', run.address],
-    ['Own parameters', run.parameters === undefined ? undefined : <span class="mono">{plain(run.parameters)}</span>],
+    ['Own parameters', run.parameters === undefined ? undefined : <span class="mono lines-kept">{plain(run.parameters)}</span>],
   ];
   return <dl class="facts">{facts.filter(([, value]) => value !== undefined).map(([label, value]) => <><dt>{label}</dt><dd>{value}</dd></>)}</dl>;
 }

@@ -20,6 +20,8 @@ interface Piece {
 const kKept = 2_000_000;
 /// An answer without output waits at the daemon; one that did not is followed by this pause.
 const kPause = 1000;
+/// Errors that pass: no answer, too many readers, a worker that is away or slow.
+const kPassing = [0, 429, 503, 504];
 
 /// Control sequences of terminals (CSI and OSC), and other control characters than tabs and ends of lines.
 const kEscapes = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
@@ -37,13 +39,18 @@ async function readLog(run: number, abort: AbortSignal, show: (text: string) => 
   let shownAt = '';
   let decoder = new TextDecoder();
   while (!abort.aborted) {
+    // A page that nobody sees takes none of the daemon's places for readers.
+    if (document.hidden) {
+      await rest(kPause);
+      continue;
+    }
     const asked = performance.now();
     const from = nexts.get(worker) ?? 0;
     let piece: Piece;
     try {
       piece = await call<Piece>('job-log', { run, from, wait: true, worker: worker || undefined }, abort);
     } catch (error) {
-      if (abort.aborted || !(error instanceof ApiError) || error.status !== 0) throw error;
+      if (abort.aborted || !(error instanceof ApiError && kPassing.includes(error.status))) throw error;
       say(error.message);
       await rest(kPause);
       continue;

@@ -14,6 +14,8 @@ export interface LivePages<Row> {
   has: boolean;
   /// Reads the next page; absent: there is none, or it is on its way.
   more: (() => void) | undefined;
+  /// There are more rows than a page keeps.
+  isCut: boolean;
   refresh: () => void;
 }
 
@@ -35,7 +37,7 @@ export function useLivePages<Row>(
   } else {
     const last = first.data.rows.at(-1);
     const older = own && first.data.next !== undefined && last !== undefined ? all.current.filter((row) => order(last, row) < 0) : [];
-    all.current = [...first.data.rows, ...older].slice(0, kKept);
+    all.current = [...first.data.rows, ...older];
   }
   const next = own ? own.next : first.data?.next;
   const load = async () => {
@@ -52,6 +54,8 @@ export function useLivePages<Row>(
       setBehind({ key, next, busy: false });
     }
   };
-  const more = next !== undefined && !own?.busy && all.current.length < kKept ? () => void load() : undefined;
-  return { rows: all.current, error: first.error, has: first.data !== undefined, more, refresh: first.refresh };
+  const isFull = all.current.length >= kKept;
+  const more = next !== undefined && !own?.busy && !isFull ? () => void load() : undefined;
+  const isCut = all.current.length > kKept || (isFull && next !== undefined);
+  return { rows: all.current.slice(0, kKept), more, isCut, error: first.error, has: first.data !== undefined, refresh: first.refresh };
 }
