@@ -115,7 +115,7 @@ function Instants({ job }: { job: JobRow }) {
 }
 
 function clockOf({ clock_change }: Instant) {
-  return clock_change && <State state={typeof clock_change === 'string' ? clock_change : 'the clock changes on this day'} kind="warn" />;
+  return clock_change && <State state="the clock changes on this day" kind="warn" />;
 }
 
 /// The words of a schedule and its next instants, in the zone of the job and in that of the reader.

@@ -36,6 +36,10 @@ function Next({ job }: { job: JobRow }) {
   return job.next ? <>{instant(job.next)} <span class="note">{away(job.next, now.value)}</span></> : <>–</>;
 }
 
+function Last({ job }: { job: JobRow }) {
+  return job.last_state ? <><State state={job.last_state} /> <span class="note">{away(job.last_ended, now.value)}</span></> : <span class="note">never</span>;
+}
+
 function AllJobs() {
   const { query } = place.value;
   const filter = { find: query.get('find') ?? '', state: query.get('state') ?? '', tag: query.get('tag') ?? '', owner: query.get('owner') ?? '' };
@@ -62,7 +66,7 @@ function AllJobs() {
     >
       <Panel>
         <div class="bar-of-tools">
-          <Search label="Find a job" hint="Part of a name" value={filter.find} change={(value) => setQuery('find', value)} />
+          <Search label="Find a job" hint="Name, handler, tag, owner, note" value={filter.find} change={(value) => setQuery('find', value)} />
           <Choice label="State" value={filter.state as (typeof kStates)[number][0]} values={kStates} change={(value) => setQuery('state', value)} />
           {(['tag', 'owner'] as const).map((name) => filter[name] && (
             <button class="quiet" title="Remove this filter" onClick={() => setQuery(name, '')}>{name}: {filter[name]} ×</button>
@@ -81,6 +85,7 @@ function AllJobs() {
               { name: 'Schedule', class: 'key', cell: (job) => (job.parents?.length ? '' : <>{job.schedule ?? 'manual'}{job.zone && ` (${job.zone})`}</>) },
               { name: 'Next', cell: (job) => <Next job={job} /> },
               { name: 'State', cell: (job) => <JobState job={job} /> },
+              ...(jobs.rows.some((job) => job.last_state !== undefined) ? [{ name: 'Last run', cell: (job: JobRow) => <Last job={job} /> }] : []),
               { name: 'Tags', cell: (job) => job.tags?.map((tag, i) => <>{i > 0 && ', '}{only('tag', tag)}</>) },
               { name: 'Owner', cell: (job) => job.owner && only('owner', job.owner) },
               ...(mayWrite() ? [{

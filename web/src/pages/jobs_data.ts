@@ -21,6 +21,9 @@ export interface JobRow extends Record<string, unknown> {
   running: boolean;
   next: string | null;
   damaged?: string;
+  /// Of the last run that has ended.
+  last_state?: string | null;
+  last_ended?: string | null;
   warning?: string;
   under_way?: { run: number; begun: string | null; percent?: number; place?: string; trouble?: string }[];
   retried?: { run: number; note: string }[];
@@ -120,7 +123,7 @@ export async function listJobs(filter: JobFilter, after: string | undefined, abo
   const always = { tag: tag || undefined, owner: owner || undefined };
   if (listsPages.value) {
     try {
-      return await call<Rows<JobRow>>('jobs', { ...always, count: kPage, after, search: escaped(find) || undefined, state: state || undefined }, abort);
+      return await call<Rows<JobRow>>('jobs', { ...always, count: kPage, ends: true, after, search: escaped(find) || undefined, state: state || undefined }, abort);
     } catch (error) {
       if (!(error instanceof ApiError && /unknown argument/.test(error.message))) throw error;
       listsPages.value = false;
@@ -130,7 +133,8 @@ export async function listJobs(filter: JobFilter, after: string | undefined, abo
   const failing = state === 'failing' ? new Set((await failures(Date.now() - kDay, undefined, abort)).rows.map((run) => run.job)) : undefined;
   const word = find.toLowerCase();
   const fits = (job: JobRow) =>
-    `${job.name} ${job.handler}`.toLowerCase().includes(word) && (failing ? failing.has(job.name) : state === '' || job.running === (state === 'running'));
+    [job.name, job.handler, job.owner, job.note, job.parameters, ...(job.tags ?? [])].join('\n').toLowerCase().includes(word) &&
+    (failing ? failing.has(job.name) : state === '' || job.running === (state === 'running'));
   return { rows: rows.filter(fits) };
 }
 
@@ -156,7 +160,7 @@ export interface Instant {
   at: string;
   /// The same in the zone of the job.
   local: string;
-  clock_change?: boolean | string | null;
+  clock_change: boolean;
 }
 export interface Preview {
   words?: string;
@@ -167,7 +171,10 @@ export interface Preview {
 
 export const kInstants = 10;
 
-export const isUnknown = (error: unknown) => error instanceof ApiError && (error.code === 'not-found' || error.code === 'unimplemented');
+/// The daemon has no such command: it is an older one, or runs no jobs.
+export function isUnknown(error: unknown): boolean {
+  return error instanceof ApiError && (error.code === 'unimplemented' || (error.code === 'not-found' && error.message.startsWith('unknown command')));
+}
 
 /// The local time of a zone, "2026-03-29 03:00:00".
 function localTime(ms: number, zone: string): string {
@@ -188,7 +195,8 @@ export async function preview(definition: Definition, isStored: boolean, abort: 
   try {
     return await call<Preview>('job-preview', { definition: escaped(JSON.stringify(definition)), count: kInstants }, abort);
   } catch (error) {
-    if (!isUnknown(error)) throw error;
+    // A token of a group may not preview, and may ask for the instants of the jobs of its group.
+    if (!isUnknown(error) && !(isStored && error instanceof ApiError && error.code === 'permission-denied')) throw error;
   }
   const zone = (definition.zone as string | undefined) || 'UTC';
   let times: string[];

@@ -4,7 +4,7 @@ import { ApiError, call } from '../api';
 import { bytes } from '../format';
 import { Panel, PauseButton, Search } from '../parts/parts';
 import { paused } from '../state';
-import { bytesOf, isUnknown } from './jobs_data';
+import { bytesOf } from './jobs_data';
 
 interface Piece {
   worker: string;
@@ -98,7 +98,7 @@ export function RunLog({ run }: { run: number }) {
     readLog(run, abort.signal, show, setActivity).then(
       () => setEnd({ text: 'The log has ended.', bad: false }),
       (error: unknown) => {
-        if (!abort.signal.aborted) setEnd({ text: error instanceof Error ? error.message : String(error), bad: !isUnknown(error) });
+        if (!abort.signal.aborted) setEnd({ text: error instanceof Error ? error.message : String(error), bad: !(error instanceof ApiError && error.code === 'not-found') });
       },
     );
     return () => {
