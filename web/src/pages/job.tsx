@@ -31,7 +31,6 @@ export function Job({ name }: { name: string }) {
           <button class="primary" onClick={() => setAsked('run')}>Run now</button>
           <button onClick={() => setAsked('stop')}>{shownJob.running ? 'Stop' : 'Start'}</button>
           {mayDefine() && <button onClick={() => go(to(['jobs', name], { edit: '1' }))}>Edit</button>}
-          {mayDefine() && <button onClick={() => go(to(['jobs'], { new: '1', copy: name }))}>Copy</button>}
           <button onClick={() => setAsked('backfill')}>Backfill</button>
           {mayDefine() && <button onClick={() => setAsked('remove')}>Remove</button>}
         </>

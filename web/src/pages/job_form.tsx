@@ -1,8 +1,8 @@
 // Adding and editing a job. What it means is shown while the reader types, and what an edit changes before it is written.
 import { useEffect, useState } from 'preact/hooks';
-import { call } from '../api';
+import { ApiError, call } from '../api';
 import { Empty, Page, Panel, Waiting } from '../parts/parts';
-import { A, go, place, to } from '../router';
+import { A, go, to } from '../router';
 import { tell, usePoll } from '../state';
 import { PreviewList } from './job';
 import { changesOf, definitionFrom, type Field, kFields, type Texts, textsOf } from './job_fields';
@@ -19,12 +19,19 @@ const kSchedules = [
   ['manual', 'only when it is triggered', ''],
 ] as const;
 
-/// A new job; with the parameter "copy" it begins as a copy of another one.
 export function NewJob() {
-  const copied = place.value.query.get('copy') ?? '';
-  const other = usePoll(`copy ${copied}`, async (signal) => (copied ? definitionOf(await call<JobRow>('job', { name: copied }, signal)) : undefined), 0);
-  if (copied && !other.data) return <Page title="Add a job"><Waiting error={other.error} has={false} /></Page>;
-  return <Form title="Add a job" before={undefined} initial={other.data ? { ...other.data, name: '', stop_note: '' } : { name: '' }} />;
+  return <Form title="Add a job" before={undefined} initial={{ name: '' }} />;
+}
+
+/// `job-put` edits a job that is there.
+async function isThere(name: string): Promise<boolean> {
+  try {
+    await call('job', { name });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not-found') return false;
+    throw error;
+  }
 }
 
 export function EditJob({ name }: { name: string }) {
@@ -61,6 +68,7 @@ function Form({ title, before, initial }: { title: string; before: Definition | 
     setTrouble('');
     setBusy(true);
     try {
+      if (!before && (await isThere(definition.name))) return setTrouble(`there is a job '${definition.name}' already`);
       const checked = await call<JobRow>('job-put', { definition: text, start: !before && start, dry_run: true });
       if (checked.warning && warned?.of !== text) return setWarned({ of: text, warning: checked.warning });
       await call('job-put', { definition: text, start: !before && start });
