@@ -38,6 +38,10 @@ boost::json::object histogram_json(const Of& ns) {
   return {{"count", ns.count()}, {"sum_us", microseconds(ns.sum())}, {"buckets", std::move(buckets)}};
 }
 
+/// RFC 3339 in UTC, to the second or the microsecond.
+std::string second_text(WallTime time);
+std::string microsecond_text(WallTime time);
+
 inline boost::json::object fact_json(const Fact& fact) { return {{"kind", text(fact.kind.name())}, {"key", text(fact.key)}}; }
 
 template <class Facts>

@@ -1,10 +1,8 @@
 #include "commands/incidents.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/json.hpp>
 #include <chrono>
-#include <ctime>
 
 #include "admin/secrets.h"
 #include "commands/answers.h"
@@ -13,19 +11,6 @@
 #include "rondo/orch/runtime.h"
 
 namespace rondo::commands {
-
-namespace {
-
-/// The time as in the log, to the second.
-std::string time_text(WallTime time) {
-  const std::time_t calendar = time.nanoseconds() / 1'000'000'000;
-  std::tm parts{};
-  ::gmtime_r(&calendar, &parts);
-  std::array<char, 40> buffer{};
-  return {buffer.data(), std::strftime(buffer.data(), buffer.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
-}
-
-}  // namespace
 
 std::string span_text(Duration span) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(span).count();
@@ -45,7 +30,7 @@ void Incident::check(std::uint64_t count, std::string_view newest, const Clock& 
 
 std::string Incident::words(Instant now) const {
   std::string words = std::string{what_} + ": " + std::to_string(count_) + " since the start, the last " + span_text(now - last_) +
-                      " ago (" + time_text(last_wall_) + ")";
+                      " ago (" + second_text(last_wall_) + ")";
   if (!newest_.empty()) words += ": " + hide_secrets(newest_);
   return words;
 }

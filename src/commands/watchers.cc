@@ -178,12 +178,15 @@ class Watchers::Trace final : public Watcher {
   void report(std::string_view what, Instant at, json::object row) {
     row["what"] = json::string{what};
     row["at_us"] = microseconds(at - start_);
+    row["at"] = wall_text(at);
     push({.row = std::move(row), .bytes = kTraceBytes});
   }
   json::object row_of(const Event& event) const override { return event.row; }
   json::object gap_row(std::uint64_t missed) const override {
-    return {{"what", "gap"}, {"at_us", microseconds(clock_.now() - start_)}, {"missed", missed}};
+    const Instant now = clock_.now();
+    return {{"what", "gap"}, {"at_us", microseconds(now - start_)}, {"at", wall_text(now)}, {"missed", missed}};
   }
+  std::string wall_text(Instant at) const { return microsecond_text(clock_.wall_now() - (clock_.now() - at)); }
 
   const Clock& clock_;
   const Instant start_;
