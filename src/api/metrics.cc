@@ -19,8 +19,6 @@ namespace rondo::api {
 
 namespace {
 
-/// In this order. `parked` is the last one, because it may be left half-read.
-constexpr std::array<std::string_view, 6> kCommands{"stats", "tables", "sources", "ports", "executors", "parked"};
 constexpr std::string_view kTextType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The part of 'list' up to 'separator', which is removed from it.
@@ -112,6 +110,12 @@ std::string labels_of(const json::object& object, std::string_view list, std::st
 void add_number(std::string& text, double value) {
   std::array<char, 32> digits;  // The longest double has 24 characters.
   text.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+}
+
+/// Without the last digits of the double, which are an error of the division.
+std::string text_of_bound(double bound) {
+  std::array<char, 32> digits;
+  return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), bound, std::chars_format::general, 12).ptr};
 }
 
 void add_line(std::string& text, std::string_view name, std::string_view suffix, std::string_view labels, double value) {
@@ -216,11 +220,7 @@ std::string Exposition::text() const {
           add_label(with, "le", bound);
           add_line(text, name.name, "_bucket", with, count);
         };
-        for (const auto& [bound, count] : series.buckets) {
-          std::string shown;
-          add_number(shown, bound);
-          add_bucket(shown, count);
-        }
+        for (const auto& [bound, count] : series.buckets) add_bucket(text_of_bound(bound), count);
         add_bucket("+Inf", series.count);
       }
       add_line(text, name.name, "_sum", labels, series.value);
@@ -230,11 +230,13 @@ std::string Exposition::text() const {
   return text;
 }
 
-std::string MetricsReader::requests() {
+MetricCommands metric_commands() { return {"stats", "tables", "sources", "ports", "executors", "parked"}; }
+
+std::string MetricsReader::requests() const {
   std::string frames;
-  for (std::size_t i = 0; i < kCommands.size(); ++i) {
+  for (std::size_t i = 0; i < commands_.size(); ++i) {
     const std::size_t start = begin_frame(frames, FrameKind::Json);
-    append_json(frames, json::object{{"id", i + 1}, {"command", kCommands[i]}});
+    append_json(frames, json::object{{"id", i + 1}, {"command", commands_[i]}});
     end_frame(frames, start);
   }
   return frames;
@@ -255,7 +257,7 @@ std::optional<http::Response> MetricsReader::put(std::string_view bytes) {
 
 /// The answers come in the order of the requests.
 std::optional<http::Response> MetricsReader::take(const Frame& frame) {
-  const std::string_view command = kCommands.at(answered_);
+  const std::string_view command = commands_.at(answered_);
   json::error_code failed;
   const json::value parsed = json::parse(json::string_view{frame.payload.data(), frame.payload.size()}, failed);
   const json::object* const answer = failed ? nullptr : parsed.if_object();
@@ -270,12 +272,17 @@ std::optional<http::Response> MetricsReader::take(const Frame& frame) {
     return error_response(error_in(*answer).value_or(Status{StatusCode::Internal, "the answer makes no sense"}));
   }
   if (is_last) ++answered_;
-  if (answered_ < kCommands.size() && facts_ < limits::kMetricFacts) return std::nullopt;
+  if (answered_ < commands_.size() && facts_ < limits::kMetricFacts) return std::nullopt;
   return http::Response{.content_type = std::string{kTextType}, .body = exposition_.text()};
 }
 
-Metrics::Metrics(std::string version, Api::Adopt adopt, Api* api, Duration patience)
-    : version_(std::move(version)), adopt_(std::move(adopt)), api_(api), patience_(patience), started_(start_time()) {}
+Metrics::Metrics(std::string version, MetricCommands commands, Api::Adopt adopt, Api* api, Duration patience)
+    : version_(std::move(version)),
+      commands_(std::move(commands)),
+      adopt_(std::move(adopt)),
+      api_(api),
+      patience_(patience),
+      started_(start_time()) {}
 
 json::object Metrics::own_figures(http::HttpGate& gate) const {
   timespec cpu{};
@@ -304,21 +311,21 @@ void Metrics::handle(const http::Request& request, http::Answer answer, http::Ht
   }
   if (*scrapes_ >= limits::kMetricScrapes)
     return answer.send(error_response({StatusCode::Unavailable, "too many scrapes are under way: try again"}));
-  Result<Ends> ends = Ends::make();
-  Status sent = ends ? ends->ask(MetricsReader::requests()) : ends.error();
-  if (sent.ok()) {  // A task can be copied, a descriptor cannot.
-    sent = gate.post([this, caller, fd = std::make_shared<UniqueFd>(std::move(ends->daemons))] { adopt_(std::move(*fd), caller); });
-  }
-  if (!sent.ok()) return answer.send(error_response(sent));
   Exposition exposition;
   exposition.add(kOwnFigures, own_figures(gate));
-  ++*scrapes_;
-  const std::shared_ptr<MetricsReader> reader{new MetricsReader(std::move(exposition)),
+  const std::shared_ptr<MetricsReader> reader{new MetricsReader(std::move(exposition), commands_),
                                               [scrapes = scrapes_, dropped = dropped_](MetricsReader* read) {
                                                 --*scrapes;
                                                 *dropped += read->dropped();
                                                 delete read;
                                               }};
+  ++*scrapes_;
+  Result<Ends> ends = Ends::make();
+  Status sent = ends ? ends->ask(reader->requests()) : ends.error();
+  if (sent.ok()) {  // A task can be copied, a descriptor cannot.
+    sent = gate.post([this, caller, fd = std::make_shared<UniqueFd>(std::move(ends->daemons))] { adopt_(std::move(*fd), caller); });
+  }
+  if (!sent.ok()) return answer.send(error_response(sent));
   answer.ask(
       std::move(ends->ours), [reader](std::string_view bytes) { return reader->put(bytes); },
       error_response({StatusCode::DeadlineExceeded, "the daemon did not answer in time"}), patience_);

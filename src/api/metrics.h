@@ -47,6 +47,11 @@ struct MetricName {
 
 inline constexpr std::string_view kOwnFigures = "process";
 
+/// The commands of a scrape, in this order. `stats` is the first one, and `parked` the last one, because its answer may be left half-read.
+using MetricCommands = std::vector<std::string_view>;
+/// All that metric_names() names.
+MetricCommands metric_commands();
+
 /// All metrics of rondod.
 std::span<const MetricName> metric_names() noexcept;
 
@@ -83,17 +88,18 @@ class Exposition {
 /// Reads the answers of the daemon to a scrape.
 class MetricsReader {
  public:
-  /// The requests of a scrape, as frames.
-  static std::string requests();
+  MetricsReader(Exposition exposition, MetricCommands commands) : commands_(std::move(commands)), exposition_(std::move(exposition)) {}
 
-  explicit MetricsReader(Exposition exposition) : exposition_(std::move(exposition)) {}
-  /// See http::Collect. A command that this daemon does not have is left out; without `stats`, the response is its error.
+  /// The requests, as frames.
+  std::string requests() const;
+  /// See http::Collect. A command that fails is left out; if `stats` fails, the response is its error.
   std::optional<http::Response> put(std::string_view bytes);
   std::uint64_t dropped() const noexcept { return exposition_.dropped(); }
 
  private:
   std::optional<http::Response> take(const Frame& frame);
 
+  const MetricCommands commands_;
   Exposition exposition_;
   ByteBuffer input_;
   std::size_t answered_ = 0;  // Requests.
@@ -102,8 +108,10 @@ class MetricsReader {
 
 class Metrics {
  public:
-  /// 'adopt' as for Api. 'api' knows the callers; null: each caller is served. It must outlive this.
-  Metrics(std::string version, Api::Adopt adopt, Api* api, Duration patience = limits::kMetricsTime);
+  /// 'commands' are those that the daemon has, 'adopt' as for Api. 'api' knows the callers; null: each caller is served. It must outlive
+  /// this.
+  Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api,
+          Duration patience = limits::kMetricsTime);
 
   static bool serves(std::string_view path) noexcept { return path == "/metrics"; }
   /// Answers a request whose path it serves. HTTP thread. This must outlive the thread.
@@ -113,8 +121,9 @@ class Metrics {
   json::object own_figures(http::HttpGate& gate) const;
 
   const std::string version_;
-  const Api::Adopt adopt_;
-  Api* const api_;
+  const MetricCommands commands_;
+  const api::Api::Adopt adopt_;
+  api::Api* const api_;
   const Duration patience_;
   const double started_;                                                               // Seconds since 1970.
   const std::shared_ptr<int> scrapes_ = std::make_shared<int>(0);                      // Under way. HTTP thread.

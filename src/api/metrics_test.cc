@@ -105,8 +105,8 @@ std::string frame(FrameKind kind, std::string_view payload) {
   return bytes;
 }
 
-TEST(MetricsReader, CommandsThatTheDaemonDoesNotHaveAreLeftOut) {
-  MetricsReader reader{Exposition{}};
+TEST(MetricsReader, CommandsThatFailAreLeftOut) {
+  MetricsReader reader{Exposition{}, metric_commands()};
   EXPECT_FALSE(reader.put(frame(FrameKind::Json, R"({"id":1,"result":{"scheduler":{"turns":5}}})")));
   for (int i = 0; i < 4; ++i)
     EXPECT_FALSE(reader.put(frame(FrameKind::Json, R"({"id":2,"error":{"code":"unimplemented","message":"none"}})")));
@@ -118,16 +118,16 @@ TEST(MetricsReader, CommandsThatTheDaemonDoesNotHaveAreLeftOut) {
 }
 
 TEST(MetricsReader, AnErrorOfStatsIsTheResponse) {
-  MetricsReader reader{Exposition{}};
+  MetricsReader reader{Exposition{}, metric_commands()};
   const auto response = reader.put(frame(FrameKind::Json, R"({"id":1,"error":{"code":"permission-denied","message":"no"}})"));
   ASSERT_TRUE(response);
   EXPECT_EQ(response->status, 403U);
-  EXPECT_EQ(MetricsReader{Exposition{}}.put({})->status, 503U);
-  EXPECT_EQ(MetricsReader{Exposition{}}.put(frame(FrameKind::Json, "[]"))->status, 500U);
+  EXPECT_EQ((MetricsReader{Exposition{}, metric_commands()}).put({})->status, 503U);
+  EXPECT_EQ((MetricsReader{Exposition{}, metric_commands()}).put(frame(FrameKind::Json, "[]"))->status, 500U);
 }
 
 TEST(MetricsReader, MoreFactsThanTheLimitEndTheScrape) {
-  MetricsReader reader{Exposition{}};
+  MetricsReader reader{Exposition{}, metric_commands()};
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(reader.put(frame(FrameKind::Json, R"({"id":1,"result":{}})")));
   std::string page = R"({"id":6,"rows":[)";
   for (std::size_t i = 0; i < limits::kMetricFacts; ++i) page.append(i == 0 ? "" : ",").append(R"({"kind":"n","rows":2,"oldest_ms":1})");
@@ -142,7 +142,7 @@ class Metrics : public AdminSocket {
   void start(Duration patience) {
     open();
     metrics_ = std::make_unique<api::Metrics>(
-        "1.2.3", [this](UniqueFd fd, const Caller& caller) { server->adopt(std::move(fd), caller); }, nullptr, patience);
+        "1.2.3", metric_commands(), [this](UniqueFd fd, const Caller& caller) { server->adopt(std::move(fd), caller); }, nullptr, patience);
     probes_ = std::make_unique<Probes>([this] { return unready_; }, patience);
     http::HttpThreadOptions options;
     options.server.emplace();
@@ -232,7 +232,9 @@ TEST_F(Metrics, MoreScrapesThanTheLimitAreRefused) {
     }
     ASSERT_EQ(::poll(polled.data(), polled.size(), -1), 1);
     for (std::size_t i = 0; i < polled.size(); ++i) {
-      if (polled[i].revents != 0) EXPECT_THAT(hear(scrapes[i]), StartsWith("HTTP/1.1 503 "));
+      if (polled[i].revents != 0) {
+        EXPECT_THAT(hear(scrapes[i]), StartsWith("HTTP/1.1 503 "));
+      }
     }
   });
 }

@@ -47,7 +47,7 @@ class HttpAsk : public Loop {
           said += bytes;
           return said.ends_with('.') ? std::optional{text_response(200, said)} : std::nullopt;
         },
-        text_response(504, "too late"));
+        text_response(504, "too late"), limit_);
   }
   /// The client of a new question, whose other side is others_.back().
   Peer begin() {
@@ -59,6 +59,7 @@ class HttpAsk : public Loop {
   }
 
   ServerOptions options_;
+  Duration limit_{0};
   std::vector<std::unique_ptr<Peer>> others_;
   std::unique_ptr<Server> server_;
 };
@@ -116,6 +117,13 @@ TEST_F(HttpAsk, AnAnswerThatDoesNotComeIs504) {
   run_until([&] { return client.answers(504) == 1; });
   EXPECT_THAT(client.heard, HasSubstr("too late"));
   EXPECT_TRUE(others_.back()->hears_end());
+}
+
+TEST_F(HttpAsk, ALimitOfTheQuestionCountsInPlaceOfTheServers) {
+  limit_ = 1ms;
+  open();
+  Peer client = begin();
+  run_until([&] { return client.answers(504) == 1; });
 }
 
 TEST_F(HttpAsk, AFunctionThatThrowsClosesTheConnection) {

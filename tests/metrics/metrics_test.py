@@ -136,6 +136,7 @@ def check_figures(place, daemon, token):
     assert daemon.run("set", "ROUTE_TABLE", "10.0.0.0/24", "nexthop_group=7").returncode == 0
     poll("a parked route", lambda: json.loads(daemon.run("--json", "parked").stdout)["rows"])
     poll("a rejected port", lambda: json.loads(daemon.run("--json", "rejected").stdout)["rows"])
+    failed = json.loads(daemon.run("--json", "stats").stdout)["admin"]["failed_requests"]
     status, text, kind = place.get("/metrics", token)
     assert status == 200 and kind == "text/plain; version=0.0.4; charset=utf-8", (status, kind, text)
     for line in ('rondo_rows{table="ROUTE_TABLE",state="parked"} 1', 'rondo_rows{table="PORT_TABLE",state="rejected"} 1', 'rondo_store_up{store="tables"} 1',
@@ -145,6 +146,7 @@ def check_figures(place, daemon, token):
         assert f"\n{line}\n" in text, (line, text)
     assert re.search(r'^rondo_port_up\{port="swp1"\} [01]$', text, re.M), text
     assert "admin:caller" not in text
+    assert json.loads(daemon.run("--json", "stats").stdout)["admin"]["failed_requests"] == failed, "it calls what the daemon has"
     samples = set(re.findall(r"^(\w+)(?:\{[^}]*\})? \S+$", text, re.M))
     for name in [*("workqueue_" + name for name in WORKQUEUE), *("controller_runtime_reconcile_" + name for name in RECONCILE)]:
         assert any(sample.startswith(name) for sample in samples), name

@@ -160,6 +160,12 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   EXPECT_THAT(message_of("log = 3\n"), HasSubstr("must be a section"));
 }
 
+TEST(Config, MetricsNeedTheServerAndTokensNeedTheApi) {
+  EXPECT_THAT(message_of("[http]\nmetrics = \"open\"\n"), HasSubstr("needs enabled = true"));
+  EXPECT_THAT(message_of("[http]\nenabled = true\nmetrics = \"token\"\n"), HasSubstr("needs api = true"));
+  EXPECT_THAT(message_of("[http]\nenabled = true\nmetrics = \"on\"\n"), HasSubstr("must be one of 'off', 'token', 'open'"));
+}
+
 TEST(Config, ThePolicyIsChosenByNameWithBudgetsAndQuotasByPriority) {
   const auto frames = parse_config("[scheduler]\nlowest_budget_us = 100\n[scheduler.budgets_us]\n5 = 0\n55 = 2000\n", "x");
   ASSERT_TRUE(frames.has_value()) << frames.error().to_string();

@@ -103,8 +103,13 @@ Status HttpFront::start(commands::Context& commands, std::function<std::string()
     publish_tokens();
   }
   const MetricsAccess access = config_.http.metrics;
-  if (access != MetricsAccess::Off)
-    metrics_ = std::make_unique<api::Metrics>(RONDO_VERSION, adopt, access == MetricsAccess::Token ? api_.get() : nullptr);
+  if (access != MetricsAccess::Off) {
+    api::MetricCommands shown = api::metric_commands();
+    if (config_.plane == PlaneKind::None) std::erase(shown, "ports");
+    if (groups_.empty()) std::erase(shown, "executors");
+    metrics_ =
+        std::make_unique<api::Metrics>(RONDO_VERSION, std::move(shown), adopt, access == MetricsAccess::Token ? api_.get() : nullptr);
+  }
   probes_ = std::make_unique<api::Probes>(std::move(unready));
   http::HttpThreadOptions given = options();
   const bool is_passed = given.server->listener >= 0;
