@@ -379,6 +379,19 @@ TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
   EXPECT_EQ(stats("ROUTE").parked, 1U);
 }
 
+TEST_F(SteppedWorker, TheParkedRowsOfAWorkerComeInPages) {
+  for (int i = 0; i < 20; ++i) set("ROUTE", "10.0." + std::to_string(i) + ".0/24", {{"group", "102"}});
+  settle();
+  std::set<std::string> keys;
+  std::uint32_t place = 0;
+  while (place != kNoPlace) {
+    const std::vector<ParkedRow> page = parked_rows(runtime, "ROUTE", 8, place);
+    EXPECT_LE(page.size(), 8U);
+    for (const ParkedRow& row : page) EXPECT_TRUE(keys.insert(row.key).second) << row.key;
+  }
+  EXPECT_EQ(keys.size(), 20U);
+}
+
 TEST_F(SteppedWorker, WhyAsksWorkersForSoLongAltogether) {
   constexpr FactKind kNeighbor{"neighbor"};
   const std::vector<Fact> many(20, Fact{kNeighbor, "10.1.1.1"});

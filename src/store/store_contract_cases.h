@@ -467,6 +467,23 @@ TEST_P(AnyStoreContract, ScanVisitsEveryRowOncePageByPage) {
   EXPECT_EQ(seen, expected);
 }
 
+TEST_P(AnyStoreContract, APageOfAScanCanBeReadAgainAndShorter) {
+  declare("W", TableKind::Watched);
+  for (int i = 0; i < 900; ++i) set("W", "k" + std::to_string(i), {});
+  settle();
+  std::set<std::string> seen;
+  std::string cursor;
+  do {
+    ASSERT_TRUE(scan("W", cursor, 300).has_value());
+    const Result<RowPage> page = scan("W", cursor, 90);
+    ASSERT_TRUE(page.has_value()) << page.error().to_string();
+    EXPECT_LE(page->rows.size(), 90U);
+    for (const Record& record : page->rows) EXPECT_TRUE(seen.emplace(record.key()).second) << record.key();
+    cursor = page->next;
+  } while (!cursor.empty());
+  EXPECT_EQ(seen.size(), 900U);
+}
+
 TEST_P(AnyStoreContract, ScanMissesNoRowThatStaysWhileOthersComeAndGo) {
   declare("W", TableKind::Watched);
   for (int i = 0; i < 300; ++i) set("W", "stays" + std::to_string(i), {});

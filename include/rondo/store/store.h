@@ -191,7 +191,7 @@ class Store {
   /// Reads the row: as popped by consumers (Staged, Queue) or as written (Watched). NotFound only for an unknown table; a missing row is an
   /// empty record.
   virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;
-  /// At most 'max' rows behind 'cursor' (empty: from the start); 0 counts as 1. InvalidArgument for an invalid cursor.
+  /// At most 'max' rows (0: one) behind 'cursor' (empty: from the start), which may be used again. InvalidArgument for an invalid cursor.
   virtual void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
   /// Like scan(), but returns each row as it will be after every write before this call has been popped, and perhaps some later ones:
   /// merged with its staged change, and without rows that have a staged Delete. So a producer finds out what it has written so far
