@@ -110,8 +110,7 @@ class Metrics {
  public:
   /// 'commands' are those that the daemon has, 'adopt' as for Api. 'api' knows the callers; null: each caller is served. It must outlive
   /// this.
-  Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api,
-          Duration patience = limits::kMetricsTime);
+  Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api, Duration patience = limits::kMetricsTime);
 
   static bool serves(std::string_view path) noexcept { return path == "/metrics"; }
   /// Answers a request whose path it serves. HTTP thread. This must outlive the thread.

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -14,9 +15,12 @@
 #include "rondo-demo/jobs/jobs_report.h"
 #include "rondo-demo/testbed/console.h"
 #include "rondo-demo/testbed/daemon_process.h"
-#include "rondo-demo/testbed/postgresql_process.h"
+#include "rondo-demo/testbed/database_process.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
+#ifdef RONDO_WITH_MARIADB
+#include "rondo/jobs/mariadb.h"
+#endif
 #ifdef RONDO_WITH_POSTGRESQL
 #include "rondo/jobs/postgresql.h"
 #endif
@@ -30,9 +34,9 @@ struct JobsOptions {
   std::size_t burst = 10'000;
   std::uint64_t rate = 1000;
   unsigned seconds = 10;
-  std::size_t executors = 0;  // 0: the runs are carried out in rondod.
-  bool at_postgresql = false;
-  unsigned stop = 10;  // Seconds for which an owner is stopped.
+  std::size_t executors = 0;             // 0: the runs are carried out in rondod.
+  std::optional<DatabaseKind> database;  // None: the jobs are in a file.
+  unsigned stop = 10;                    // Seconds for which an owner is stopped.
   bool exit = false;
   std::string json_path;
   std::string rondod;
@@ -67,7 +71,7 @@ class JobsDemo {
 
  private:
   Status start() {
-    if (options_.at_postgresql) return start_schedulers();
+    if (options_.database) return start_schedulers();
     if (options_.executors == 0) console_.emplace();
     auto daemon = DaemonProcess::start({.program = options_.rondod,
                                         .only_jobs = true,
@@ -82,7 +86,7 @@ class JobsDemo {
 
   /// Several rondods on one database, of which one runs the jobs.
   Status start_schedulers() {
-    auto server = PostgresqlProcess::start();
+    auto server = DatabaseProcess::start(*options_.database);
     if (!server) return server.error();
     server_ = std::move(*server);
     for (std::size_t i = 0; i < kSchedulers; ++i) {
@@ -94,7 +98,7 @@ class JobsDemo {
       if (!daemon) return daemon.error();
       standbys_.push_back(std::move(*daemon));
     }
-    std::printf("%zu rondods run on one PostgreSQL (pid %d)\n", kSchedulers, static_cast<int>(server_->pid()));
+    std::printf("%zu rondods run on one %s (pid %d)\n", kSchedulers, server_->name(), static_cast<int>(server_->pid()));
     return wait_for_owner();
   }
 
@@ -312,7 +316,10 @@ class JobsDemo {
 
   Result<std::shared_ptr<jobs::JobStore>> open_store() const {
 #ifdef RONDO_WITH_POSTGRESQL
-    if (server_) return jobs::make_postgresql_job_store(server_->url());
+    if (options_.database == DatabaseKind::Postgresql) return jobs::make_postgresql_job_store(server_->url());
+#endif
+#ifdef RONDO_WITH_MARIADB
+    if (options_.database == DatabaseKind::Mariadb) return jobs::make_mariadb_job_store(server_->url());
 #endif
     return jobs::make_sqlite_job_store(daemon_->directory() + "/jobs.db");
   }
@@ -320,7 +327,7 @@ class JobsDemo {
   JobsOptions options_;
   SystemClock clock_;
   std::optional<Console> console_;                        // With one rondod and without executors.
-  std::unique_ptr<PostgresqlProcess> server_;             // Null with the jobs in a file.
+  std::unique_ptr<DatabaseProcess> server_;               // Null with the jobs in a file.
   std::vector<std::unique_ptr<DaemonProcess>> standbys_;  // With a server: the rondods that do not run the jobs.
   std::unique_ptr<DaemonProcess> daemon_;                 // That runs the jobs.
   std::vector<Duration> handovers_;
@@ -347,11 +354,15 @@ int jobs_main(int argc, const char* const* argv, const std::string& rondod) {
                  "Carry the runs out at so many executors of xxl-job, of which one is killed, one hangs and one is drained for a while")
       ->check(CLI::Range(ExecutorsLoad::kLeast, std::size_t{100}));
   app.add_option_function<std::string>(
-         "--store", [&options](const std::string& store) { options.at_postgresql = store == "postgresql"; },
-         "Where the jobs are: sqlite (a file), or postgresql (a private server, with three rondods: the one that runs the jobs is killed, "
-         "and the next one is stopped for a while)")
-      ->check(CLI::IsMember({"sqlite", "postgresql"}));
-  app.add_option("--stop", options.stop, "With --store postgresql: seconds for which a rondod is stopped; longer than its lease of 6 s")
+         "--store",
+         [&options](const std::string& store) {
+           if (store != "sqlite") options.database = store == "mariadb" ? DatabaseKind::Mariadb : DatabaseKind::Postgresql;
+         },
+         "Where the jobs are: sqlite (a file), or postgresql or mariadb (a private server, with three rondods: the one that runs the jobs "
+         "is "
+         "killed, and the next one is stopped for a while)")
+      ->check(CLI::IsMember({"sqlite", "postgresql", "mariadb"}));
+  app.add_option("--stop", options.stop, "On a server: seconds for which a rondod is stopped; longer than its lease of 6 s")
       ->capture_default_str()
       ->check(CLI::Range(9, 3600));
   app.add_flag("--exit", options.exit, "Accepted as for ./run: this program always ends when the report is done");
@@ -359,8 +370,14 @@ int jobs_main(int argc, const char* const* argv, const std::string& rondod) {
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
   if (const auto code = manual::parse_words(app, argc, argv)) return *code;
 #ifndef RONDO_WITH_POSTGRESQL
-  if (options.at_postgresql) {
+  if (options.database == DatabaseKind::Postgresql) {
     std::fprintf(stderr, "rondo-demo: built without PostgreSQL (missing: libpq-dev)\n");
+    return 1;
+  }
+#endif
+#ifndef RONDO_WITH_MARIADB
+  if (options.database == DatabaseKind::Mariadb) {
+    std::fprintf(stderr, "rondo-demo: built without MariaDB (missing: libmariadb-dev)\n");
     return 1;
   }
 #endif
