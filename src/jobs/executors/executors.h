@@ -28,6 +28,7 @@
 
 #include "http/http_thread.h"
 #include "jobs/executors/door.h"
+#include "jobs/executors/limits.h"
 #include "rondo/admin/command.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
@@ -53,7 +54,7 @@ struct ExecutorSettings {
   std::size_t slow_lane = 100;
   /// The same of one address, so that a slow executor leaves room for the others. An executor with as many is passed over, except by the
   /// routes that name one executor: first, last and consistent-hash.
-  std::size_t in_flight_of_address = limits::kHttpCallsPerHost;
+  std::size_t in_flight_of_address = limits::kExecutorOrders;
 };
 
 /// Since the start.
