@@ -50,6 +50,9 @@ constexpr server::Statements kStatements{
         "STRAIGHT_JOIN rondo.jobs ON jobs.id = sooner.job SET jobs.next = sooner.next WHERE jobs.running = 1 "
         "AND (jobs.next IS NULL OR jobs.next > sooner.next); "
         "DELETE gone FROM unnest($1) AS list (id) STRAIGHT_JOIN rondo.runs AS gone ON gone.id = list.id WHERE gone.state = 0",
+    .note_workers =
+        "UPDATE unnest($1, $2) AS list (id, worker) STRAIGHT_JOIN rondo.runs ON runs.id = list.id SET runs.worker = list.worker "
+        "WHERE runs.state = 0",
     .remove_runs =
         "DELETE gone FROM unnest($1) AS list (id) STRAIGHT_JOIN rondo.runs AS gone ON gone.id = list.id; "
         "INSERT INTO rondo.removed_instants SELECT span.job, span.first, span.last "

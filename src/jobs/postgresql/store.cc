@@ -41,6 +41,8 @@ constexpr server::Statements kStatements{
         "due AS (SELECT job, min(next) AS next FROM gone WHERE next IS NOT NULL GROUP BY job) "
         "UPDATE rondo.jobs SET next = due.next FROM due WHERE jobs.id = due.job AND jobs.running = 1 "
         "AND (jobs.next IS NULL OR jobs.next > due.next)",
+    .note_workers =
+        "UPDATE rondo.runs SET worker = list.worker FROM unnest($1, $2) AS list (id, worker) WHERE runs.id = list.id AND runs.state = 0",
     .remove_runs =
         "WITH gone AS (DELETE FROM rondo.runs WHERE id = ANY ($1)) INSERT INTO rondo.removed_instants "
         "SELECT span.job, span.first, span.last FROM unnest($2, $3, $4) AS span (job, first, last) JOIN rondo.jobs ON jobs.id = span.job "

@@ -41,6 +41,9 @@ Result<Rows> Database::send(const std::vector<std::string>& opening, const std::
   static const Values kNone;
   std::vector<Command> commands;
   for (const std::string& text : opening) commands.push_back({text.c_str(), &kNone});
+  const auto deferred = std::exchange(deferred_, std::nullopt);
+  const Values deferred_values = deferred ? deferred->values() : Values{};
+  if (deferred) commands.push_back({deferred->statement, &deferred_values});
   commands.push_back({statement.c_str(), &values});
   return exchange(commands);
 }
@@ -82,6 +85,7 @@ Status Database::transaction(const std::function<Status()>& work) {
   const auto end = [this] {
     is_in_transaction_ = has_begun_ = false;
     failed_ = {};
+    deferred_.reset();
     confirmation_.reset();
     last_statement_.clear();
     after_commit_.clear();
@@ -95,7 +99,7 @@ Status Database::transaction(const std::function<Status()>& work) {
     throw;
   }
   if (status.ok()) status = failed_;
-  if (status.ok() && has_begun_) status = commit();
+  if (status.ok() && (has_begun_ || deferred_)) status = commit();
   const auto calls = std::move(after_commit_);
   if (!status.ok()) rollback();
   end();
@@ -105,7 +109,8 @@ Status Database::transaction(const std::function<Status()>& work) {
 }
 
 Status Database::commit() {
-  std::vector<std::string> before;
+  std::vector<std::string> before = has_begun_ ? std::vector<std::string>{} : openings_.transaction;
+  has_begun_ = true;
   if (!last_statement_.empty()) before.push_back(last_statement_);
   const auto answer = send(before, "COMMIT", {});
   if (answer) return answer->is_undone ? Status{StatusCode::Unavailable, name_ + ": the transaction was rolled back"} : Status{};
@@ -120,6 +125,7 @@ Status Database::commit() {
 }
 
 void Database::rollback() {
+  deferred_.reset();
   if (is_connected() && has_begun_ && !send({}, "ROLLBACK", {})) disconnect();
 }
 

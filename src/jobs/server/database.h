@@ -56,6 +56,10 @@ class Database {
   virtual bool is_connected() const noexcept = 0;
   /// Counts transactions. The same number: the same transaction.
   std::int64_t transaction_number() const noexcept { return number_; }
+  /// Executes a statement without an answer in the present transaction, together with the next one or with the commit, whose error an error
+  /// of it is. 'values' is called at that time, so that changes of several calls can be one statement. There may be one at a time.
+  void defer(const char* statement, std::function<Values()> values) { deferred_ = Deferred{statement, std::move(values)}; }
+  bool has_deferred() const noexcept { return deferred_.has_value(); }
   /// Executes 'statement' at the end of the present transaction.
   void before_commit(std::string statement) { last_statement_ = std::move(statement); }
   /// Calls 'call' when the present transaction has been committed.
@@ -95,6 +99,10 @@ class Database {
   const SystemClock system_clock_;
 
  private:
+  struct Deferred {
+    const char* statement;
+    std::function<Values()> values;
+  };
   struct Confirmation {
     std::string statement;
     Values values;
@@ -119,6 +127,7 @@ class Database {
   Status failed_;           // The first error in the present transaction.
   std::int64_t number_ = 0;
   std::optional<Confirmation> confirmation_;  // For the present transaction.
+  std::optional<Deferred> deferred_;
   std::string last_statement_;
   std::vector<std::function<void()>> after_commit_;
   std::optional<Confirmation> unresolved_;  // For a transaction whose outcome is not known.

@@ -21,6 +21,8 @@ struct Statements {
   const char* end_runs;
   /// $1 id, $2 next of the job. Deletes those without a final state.
   const char* withdraw_runs;
+  /// $1 ids, $2 workers. Runs with a final state keep theirs.
+  const char* note_workers;
   /// $1 runs; $2 job, $3 first, $4 last: instants to note as removed. A job may have been removed since its runs were read.
   const char* remove_runs;
   /// $1 key, $2 text.

@@ -182,8 +182,19 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
     });
   }
   Status note_worker(std::int64_t run, std::string_view worker) override {
-    return write(
-        [&] { return database_->execute("UPDATE rondo.runs SET worker = $1 WHERE id = $2 AND state = 0", Values{}.add(worker).add(run)); });
+    // Many runs get their workers in one transaction, each by a call of its own.
+    return write([&]() -> Status {
+      if (!database_->has_deferred()) {
+        workers_.clear();
+        database_->defer(statements_.note_workers, [this] {
+          return Values{}
+              .add(column<Numbers>(workers_, [](const auto& one) { return one.first; }))
+              .add(column<Texts>(workers_, [](const auto& one) { return std::string_view{one.second}; }));
+        });
+      }
+      workers_.insert_or_assign(run, worker);
+      return {};
+    });
   }
   Status note_killed(std::int64_t run) override {
     return write([&] { return database_->execute("UPDATE rondo.runs SET killed = 1 WHERE id = $1 AND state = 0", Values{}.add(run)); });
@@ -436,6 +447,7 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
   std::unique_ptr<Database> database_;
   const Statements& statements_;
   Ownership ownership_;
+  std::map<std::int64_t, std::string> workers_;  // By run, of the deferred statement.
   RunRetention retention_{*this};
   UnusableRuns unusable_;  // Runs that were left out of an answer.
 };

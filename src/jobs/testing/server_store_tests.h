@@ -457,12 +457,47 @@ TEST_P(ServerStoreFaults, AThousandRunsTakeAFewStatements) {
   ASSERT_EQ(planned.size(), 1'000U);
   EXPECT_EQ(planned[1].parents, std::vector{planned[0].id}) << "the ids are in the order of the plan";
   EXPECT_EQ(planned[999].parents, std::vector{planned[998].id});
+  before = server().statements();
+  const auto note_all = [&]() -> Status {
+    for (const JobRun& run : planned) EXPECT_TRUE(store->note_worker(run.id, "web-" + std::to_string(run.id)).ok());
+    return {};
+  };
+  ASSERT_TRUE(store->atomically(note_all).ok());
+  EXPECT_LE(server().statements() - before, 12U);
+  EXPECT_EQ(store->run(planned[999].id)->worker, "web-" + std::to_string(planned[999].id));
   std::vector<RunEnd> ends;
   for (const JobRun& run : planned) ends.push_back({.id = run.id, .state = RunState::Succeeded, .begun = at(1), .ended = at(2)});
   before = server().statements();
   ASSERT_TRUE(store->finish(ends).ok());
   EXPECT_LE(server().statements() - before, 12U);
   EXPECT_TRUE(store->unfinished(0, 10)->empty());
+}
+
+TEST_P(ServerStoreFaults, WorkersOfOneTransactionAreStoredInTheirOrder) {
+  const auto store = made();
+  const StoredJob job = started(*store, "a");
+  std::vector<std::int64_t> runs(4);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(plan(*store, job, i, &runs[static_cast<std::size_t>(i)]).ok());
+  const auto undone = [&]() -> Status {
+    EXPECT_TRUE(store->note_worker(runs[0], "lost").ok());
+    EXPECT_TRUE(store->note_worker(runs[1], "lost").ok());
+    return {StatusCode::Internal, "undone"};
+  };
+  EXPECT_FALSE(store->atomically(undone).ok());
+  const auto work = [&]() -> Status {
+    EXPECT_TRUE(store->note_worker(runs[0], "web-1").ok());
+    EXPECT_TRUE(store->note_worker(runs[2], "web-2").ok());
+    EXPECT_TRUE(store->note_worker(runs[0], "web-3").ok());
+    EXPECT_EQ(store->run(runs[2])->worker, "web-2") << "its own calls see the changes";
+    EXPECT_TRUE(store->finish(std::vector<RunEnd>{{.id = runs[2], .state = RunState::Succeeded, .ended = at(9)}}).ok());
+    EXPECT_TRUE(store->note_worker(runs[2], "web-4").ok());
+    return store->note_worker(runs[3], "web-5");
+  };
+  ASSERT_TRUE(store->atomically(work).ok());
+  const auto other = made();
+  std::vector<std::string> workers;
+  for (const std::int64_t run : runs) workers.push_back(other->run(run)->worker);
+  EXPECT_THAT(workers, testing::ElementsAre("web-3", "", "web-2", "web-5"));
 }
 
 /// A query for the children of each job would take longer than all the rest.
