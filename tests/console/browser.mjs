@@ -8,6 +8,19 @@ const kPages = [
   ['tables/ROUTE_TABLE', 'Key'],
   ['tables/ROUTE_TABLE/198.51.100.0%2F24', 'would make true'],
   ['parked', 'nexthop-group 777'],
+  ['turns', 'Budgeted frames'],
+  ['switch', 'Where rows stand'],
+  ['jobs', 'nightly/backup'],
+  ['jobs?view=failures', 'fails'],
+  ['jobs?view=hours', 'Peaks'],
+  ['jobs?new=1', 'What it means'],
+  ['jobs/nightly%2Fbackup', 'Europe/Berlin'],
+  ['jobs/nightly%2Fbackup?edit=1', 'Nothing yet.'],
+  [`jobs/fails/${given.failed}`, '<b>bold</b>'],
+  ['executors', 'worker-1'],
+  ['schedulers', 'Shards'],
+  ['log', 'Configuration in force'],
+  ['access', 'viewer'],
 ];
 
 async function the_sign_in_takes_a_token() {
@@ -123,6 +136,67 @@ async function a_long_list_comes_in_pages() {
   await end(made);
 }
 
+/// A job by form, its run and its log while it runs, and its end by a person.
+async function a_job_is_added_watched_and_killed() {
+  const made = await signedIn('operator', 'jobs?new=1');
+  const { page } = made;
+  await page.getByLabel('Name', { exact: true }).fill('by/hand');
+  await page.getByLabel('Handler', { exact: true }).fill('command/talks');
+  await page.getByLabel('Schedule', { exact: true }).selectOption('cron');
+  await page.getByLabel('When', { exact: true }).fill('61 2 * * *');
+  await page.waitForSelector('[role=alert]');
+  await page.getByLabel('When', { exact: true }).fill('30 2 * * *');
+  await page.getByLabel('Time zone', { exact: true }).fill('Europe/Berlin');
+  await page.waitForSelector('text=at 02:30');
+  equal(await page.locator('[aria-label="Next instants"] tbody tr').count(), 10, 'next instants');
+  await page.click('button[type=submit]:has-text("Add")');
+  await page.click('main button:has-text("Run now")');
+  await page.click('dialog button[type=submit]');
+  await page.click('main [aria-label] tbody td a >> nth=0');
+  await page.waitForSelector('pre.log:has-text("first line")');
+  await page.click('main button:has-text("Kill")');
+  await page.click('dialog button[type=submit]');
+  await page.waitForSelector('h1 .state:has-text("killed")');
+  await end(made);
+}
+
+/// What failed, its log, and a second try.
+async function it_is_found_what_failed() {
+  const made = await signedIn('operator', 'jobs?view=failures');
+  const { page } = made;
+  await page.click(`main a:text-is("${given.failed}")`);
+  await page.waitForSelector('pre.log:has-text("<b>bold</b>")');
+  await page.click('main button:has-text("Run again")');
+  await page.waitForSelector(`h1:not(:has-text("run ${given.failed}"))`);
+  await page.waitForSelector('h1 .state:has-text("failed")');
+  await page.waitForSelector('text=Runs again');
+  await end(made);
+}
+
+/// The turns of the scheduler appear while the reader looks.
+async function turns_are_drawn() {
+  const made = await signedIn('viewer', 'turns');
+  const { page } = made;
+  await page.waitForSelector('main [aria-label*="turns"]');
+  await page.waitForSelector('main tbody tr:has-text("ROUTE_TABLE")');
+  await end(made);
+}
+
+/// A viewer sees everything, and nothing that would change something.
+async function a_viewer_sees_no_action() {
+  const made = await signedIn('viewer');
+  const { page } = made;
+  for (const [path, text] of kPages) {
+    if (path === 'access' || path.includes('new=1') || path.includes('edit=1')) continue;
+    await visit(page, path);
+    await page.locator(`main >> text=${text}`).first().waitFor();
+    const verbs = ['Add', 'Change', 'Delete', 'Write', 'Run', 'Stop', 'Start', 'Kill', 'Edit', 'Backfill', 'Remove', 'Drain', 'Repair'];
+    const buttons = (await page.locator('main button').allTextContents()).filter((one) => verbs.some((verb) => one.trim().startsWith(verb)));
+    equal(buttons, [], `buttons of a viewer in '${path}'`);
+  }
+  await end(made);
+}
+
 /// Names from outside are texts, wherever they stand.
 async function text_from_outside_is_never_markup() {
   const made = await signedIn('viewer', 'tables?show=rejected');
@@ -184,6 +258,10 @@ await run([
   a_search_finds_keys_on_the_server,
   a_long_list_comes_in_pages,
   text_from_outside_is_never_markup,
+  a_job_is_added_watched_and_killed,
+  it_is_found_what_failed,
+  turns_are_drawn,
+  a_viewer_sees_no_action,
   a_change_is_traced,
   it_is_found_why_a_route_waits,
   the_page_is_guarded_by_its_headers,

@@ -66,6 +66,12 @@ class Box:
         self.ask("job", "add", "fails", "--handler", "command/fails", "--manual", "--retries", "0")
         self.ask("job", "add", "talks", "--handler", "command/talks", "--manual", "--retries", "0")
 
+    def failed_run(self):
+        """The number of a run that has failed."""
+        self.ask("job", "trigger", "fails")
+        ended = poll("a run has failed", lambda: [run for run in self.ask("job", "runs", "fails")["rows"] if run["state"] == "failed"])
+        return ended[0]["run"]
+
     def __enter__(self):
         return self
 
@@ -101,7 +107,7 @@ def main(rondo, rondod, cache, *only):
             worker = subprocess.Popen([rondo, "worker", "--config", config], stdout=log, stderr=log)
             try:
                 given = {"base": f"http://127.0.0.1:{box.port}", "tokens": box.tokens, "chromium": chromium, "hostile": HOSTILE, "only": only,
-                         "pictures": pictures or os.path.join(box.folder, "pictures"), "folder": box.folder}
+                         "pictures": pictures or os.path.join(box.folder, "pictures"), "failed": box.failed_run()}
                 for name in ("browser.mjs", "kit.mjs"):
                     shutil.copy(os.path.join(HERE, name), cache)  # Beside node_modules, where Node looks for packages.
                 subprocess.run(["node", os.path.join(cache, "browser.mjs"), json.dumps(given)], check=True, timeout=PATIENCE * 4)

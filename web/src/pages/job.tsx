@@ -104,7 +104,7 @@ function Facts({ job }: { job: JobRow }) {
 function Instants({ job }: { job: JobRow }) {
   const definition = definitionOf(job);
   // The next instants change when one has passed.
-  const found = usePoll(`${job.next} ${JSON.stringify(definition)}`, (signal) => preview(definition, true, signal), 60_000);
+  const found = usePoll(`${job.next} ${JSON.stringify(definition)}`, (signal) => preview(definition, signal), 60_000);
   return (
     <Panel title={job.running ? 'Next' : 'Next, if it were started'}>
       <Waiting error={found.error} has={found.data !== undefined} />

@@ -128,7 +128,7 @@ function Form({ title, before, initial }: { title: string; before: Definition | 
 function LivePreview({ definition }: { definition: Definition }) {
   // A schedule can be read before the job has its name and its handler.
   const rested = useRested<Definition>({ ...definition, name: definition.name || 'preview', handler: definition.handler ?? 'none' });
-  const found = usePoll(`preview ${JSON.stringify(rested)}`, (signal) => preview(rested, false, signal), 0);
+  const found = usePoll(`preview ${JSON.stringify(rested)}`, (signal) => preview(rested, signal), 0);
   return (
     <Panel title="What it means">
       <Waiting error={found.error} has={found.data !== undefined} />

@@ -9,7 +9,7 @@ import { act } from '../state';
 import { Failures } from './failures';
 import { Job, StopOrStart } from './job';
 import { EditJob, NewJob } from './job_form';
-import { type JobRow, jobAt, listJobs, listsPages, mayDefine, now } from './jobs_data';
+import { type JobRow, jobAt, listJobs, mayDefine, now } from './jobs_data';
 import { NextHours } from './load';
 import { RunPage } from './run';
 
@@ -48,7 +48,7 @@ function AllJobs() {
     JSON.stringify(filter),
     (after, signal) => listJobs(filter, after, signal),
     (a, b) => (a.name < b.name ? -1 : 1),
-    listsPages.value ? 3000 : 10_000,
+    3000,
   );
   const isFiltered = Object.values(filter).some(Boolean);
   const only = (name: 'tag' | 'owner', value: string) => <A href={to(['jobs'], { ...filter, [name]: value })} title={`Only jobs of this ${name}`}>{value}</A>;

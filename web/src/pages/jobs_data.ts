@@ -113,29 +113,11 @@ export interface JobFilter {
   owner: string;
 }
 
-/// False once a daemon has refused to list jobs in pages: it lists all of them, and the console filters.
-export const listsPages = signal(true);
-
 const kPage = 200;
 
-export async function listJobs(filter: JobFilter, after: string | undefined, abort: AbortSignal): Promise<Rows<JobRow>> {
-  const { find, state, tag, owner } = filter;
-  const always = { tag: tag || undefined, owner: owner || undefined };
-  if (listsPages.value) {
-    try {
-      return await call<Rows<JobRow>>('jobs', { ...always, count: kPage, ends: true, after, search: escaped(find) || undefined, state: state || undefined }, abort);
-    } catch (error) {
-      if (!(error instanceof ApiError && /unknown argument/.test(error.message))) throw error;
-      listsPages.value = false;
-    }
-  }
-  const { rows } = await call<Rows<JobRow>>('jobs', always, abort);
-  const failing = state === 'failing' ? new Set((await failures(Date.now() - kDay, undefined, abort)).rows.map((run) => run.job)) : undefined;
-  const word = find.toLowerCase();
-  const fits = (job: JobRow) =>
-    [job.name, job.handler, job.owner, job.note, job.parameters, ...(job.tags ?? [])].join('\n').toLowerCase().includes(word) &&
-    (failing ? failing.has(job.name) : state === '' || job.running === (state === 'running'));
-  return { rows: rows.filter(fits) };
+export function listJobs({ find, state, tag, owner }: JobFilter, after: string | undefined, abort: AbortSignal): Promise<Rows<JobRow>> {
+  const filter = { search: escaped(find) || undefined, state: state || undefined, tag: tag || undefined, owner: owner || undefined };
+  return call<Rows<JobRow>>('jobs', { ...filter, count: kPage, ends: true, after }, abort);
 }
 
 export const kHour = 3_600_000;
@@ -171,44 +153,14 @@ export interface Preview {
 
 export const kInstants = 10;
 
-/// The daemon has no such command: it is an older one, or runs no jobs.
+/// The daemon runs no jobs.
 export function isUnknown(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 'unimplemented' || (error.code === 'not-found' && error.message.startsWith('unknown command')));
 }
 
-/// The local time of a zone, "2026-03-29 03:00:00".
-function localTime(ms: number, zone: string): string {
-  return new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' }).format(ms);
-}
-
-/// An instant in a zone, and whether the clock changes on its day there: midnight and 24 hours later differ in their offsets.
-function instantIn(at: string, zone: string): Instant {
-  const ms = Date.parse(at);
-  const offset = (time: number) => Date.parse(`${localTime(time, zone).replace(' ', 'T')}Z`) - Math.floor(time / 1000) * 1000;
-  const local = localTime(ms, zone);
-  const midnight = ms - ((ms + offset(ms)) % kDay);
-  return { at, local, clock_change: offset(midnight) !== offset(midnight + kDay) };
-}
-
-/// What a definition means. A daemon without `job-preview` tells the instants of a job that it has, and of another one the first.
-export async function preview(definition: Definition, isStored: boolean, abort: AbortSignal): Promise<Preview> {
-  try {
-    return await call<Preview>('job-preview', { definition: escaped(JSON.stringify(definition)), count: kInstants }, abort);
-  } catch (error) {
-    // A token of a group may not preview, and may ask for the instants of the jobs of its group.
-    if (!isUnknown(error) && !(isStored && error instanceof ApiError && error.code === 'permission-denied')) throw error;
-  }
-  const zone = (definition.zone as string | undefined) || 'UTC';
-  let times: string[];
-  let troubles: string[] = [];
-  if (isStored) {
-    times = (await call<{ rows: { scheduled: string }[] }>('job-next', { name: definition.name, max: kInstants }, abort)).rows.map((row) => row.scheduled);
-  } else {
-    const put = await call<JobRow>('job-put', { definition: escaped(JSON.stringify(definition)), dry_run: true }, abort);
-    times = put.next ? [put.next] : [];
-    troubles = put.warning ? [put.warning] : [];
-  }
-  return { zone, instants: times.map((at) => instantIn(at, zone)), troubles };
+/// What a definition means. A token of a group may not ask for it.
+export function preview(definition: Definition, abort: AbortSignal): Promise<Preview> {
+  return call<Preview>('job-preview', { definition: escaped(JSON.stringify(definition)), count: kInstants }, abort);
 }
 
 /// The colour of a run in a strip; the title has the word.

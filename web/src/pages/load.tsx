@@ -56,7 +56,7 @@ export function NextHours() {
         <div class="bar-of-tools">
           <Choice label="Of" value={isDay ? 'day' : 'hour'} values={[['hour', 'the next hour'], ['day', 'the next day']]} change={(value) => setQuery('of', value === 'day' ? 'day' : '')} />
         </div>
-        {isUnknown(load.error) ? <p class="message">This daemon cannot tell the load ahead, or runs no jobs.</p> : <Waiting error={load.error} has={load.data !== undefined} />}
+        {isUnknown(load.error) ? <p class="message">This daemon runs no jobs.</p> : <Waiting error={load.error} has={load.data !== undefined} />}
         {load.data && <LoadBars load={load.data} />}
         {load.data && (
           <p>
