@@ -16,6 +16,7 @@ namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
+using testing::AllOf;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
@@ -58,6 +59,13 @@ TEST(Render, RowsAreAlignedWithAHeader) {
 }
 
 /// There were 64 bytes of the stack in its place.
+TEST(Render, HistogramsAreForPrograms) {
+  const json::value result =
+      json::parse(R"({"orders":{"p50_us":1.5,"latency_histogram":{"count":2}},"rows_of":[{"table":"T","wait_histogram":{"count":3}}]})");
+  const std::string text = render_result("stats", result.as_object(), false);
+  EXPECT_THAT(text, AllOf(HasSubstr("orders.p50_us"), HasSubstr("T"), Not(HasSubstr("histogram"))));
+}
+
 TEST(Render, ANumberOfAnySizeHasAText) {
   const json::object result{{"rows", json::array{json::object{{"name", "routes"}, {"longest_us", 1e70}}}}};
   EXPECT_EQ(render_result("sources", result, false),
