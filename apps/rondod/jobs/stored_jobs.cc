@@ -87,6 +87,7 @@ class StoredJobs final : public JobService {
  public:
   StoredJobs(std::shared_ptr<jobs::JobStore> store, const Config& config, Runtime& runtime, Log& log)
       : place_(config.jobs.store),
+        clock_(runtime.clock()),
         log_(log),
         store_(store),
         jobs_(runtime, std::move(store), options_of(config.jobs)),
@@ -134,8 +135,11 @@ class StoredJobs final : public JobService {
   void start() override { jobs_.start(); }
 
   void poll() override {
-    check_failing();
-    read_jobs();
+    // What a standby read would be out of date when it takes the jobs over.
+    if (store_->may_begin(clock_.now())) {
+      check_failing();
+      read_jobs();
+    }
     notifier_->poll();
     const Status health = jobs_.health();
     if (is_standby(health)) {
@@ -264,6 +268,7 @@ class StoredJobs final : public JobService {
   }
 
   std::string place_;
+  const Clock& clock_;
   Log& log_;
   std::shared_ptr<jobs::JobStore> store_;
   FailingJobs failing_;
