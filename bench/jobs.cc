@@ -1,12 +1,7 @@
-// The job scheduler with its run rows on SQLite, or in a PostgreSQL database, and handlers in turns.
+// The job scheduler with its run rows on SQLite, and handlers in turns. On servers: job_servers.cc.
 //   bench_jobs                            the following two
 //   bench_jobs loads [seconds]            default 10. Several loads, each beside a bare timer in another thread of this process
 //   bench_jobs stored [jobs]              default 1,000,000. The planner's cycle and the start, with 10,000 stored jobs and with that many
-//   bench_jobs database URL throughput|lateness [runs] [lead]
-//     One-shot runs in the empty PostgreSQL database of the URL, from the time a run is due to its stored end. They are due 'lead' seconds
-//     (default 30) after the start: all at once (default 20,000), or one each millisecond (default 10,000). Five seconds before, 500 others
-//     warm the program up. Prints "planned" when all jobs are stored. Exit status 3: they were stored too late.
-//     bench/peers/job_databases.py runs this beside other schedulers.
 #include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -38,9 +33,6 @@
 #include "rondo/base/metrics.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/jobs.h"
-#ifdef RONDO_BENCH_POSTGRESQL
-#include "rondo/jobs/postgresql.h"
-#endif
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
 
@@ -411,110 +403,14 @@ void stored(std::size_t most) {
   }
 }
 
-// --- Runs in a database
-
-#ifdef RONDO_BENCH_POSTGRESQL
-
-struct Workload {
-  std::string url;
-  Duration step;  // Between the due times of two runs.
-  int runs;
-  Duration lead;
-};
-
-constexpr int kWarmupRuns = 500;
-constexpr Duration kWarmup = 5s;
-constexpr int kTooLate = 3;  // Exit status.
-
-/// The due time of a run; those below 0 warm up.
-WallTime due_of(const Workload& workload, WallTime begin, int run) { return run < 0 ? begin + -kWarmup : begin + workload.step * run; }
-
-/// Stores a started job for each run. They have no owner yet: Jobs claims them when it starts.
-void store_jobs(jobs::JobStore& store, const Workload& workload, WallTime begin) {
-  constexpr int kPage = 1000;
-  for (int page = -kWarmupRuns; page < workload.runs; page += kPage) {
-    require(store.atomically([&]() -> Status {
-      for (int run = page; run < std::min(page + kPage, workload.runs); ++run) {
-        const WallTime due = due_of(workload, begin, run);
-        const std::string name = "run" + std::to_string(run);
-        const auto put = store.put({.name = name, .handler = "nothing", .schedule = {.when = "at " + calendar::format_rfc3339(due)}}, {});
-        if (!put) return put.error();
-        if (Status set = store.set_running(name, true, due, {}); !set.ok()) return set;
-      }
-      return {};
-    }));
-  }
-}
-
-double quantile(const std::vector<Duration>& sorted, double share) {
-  const auto before = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return milliseconds(sorted[std::max<std::size_t>(before, 1) - 1]);
-}
-
-int database(const Workload& workload) {
-  constexpr Duration kPatience = 300s;
-  const WallTime now = system_clock.wall_now();
-  const WallTime begin = WallTime::from_nanoseconds((now + workload.lead).nanoseconds() / 1'000'000 * 1'000'000);
-  auto store = value_of(jobs::make_postgresql_job_store(workload.url));
-  store_jobs(*store, workload, begin);
-  std::printf("planned\n");
-  std::fflush(stdout);
-  if (system_clock.wall_now() + kWarmup + 1s > begin) return kTooLate;
-  Runtime runtime;
-  jobs::Jobs jobs(runtime, std::move(store));
-  std::vector<Duration> late;
-  WallTime last = begin;
-  jobs.handle_in_turn("nothing", [](const JobContext&) { return Status{}; });
-  jobs.on_end([&](const jobs::JobRun& run) {
-    if (run.scheduled < begin) return;
-    last = system_clock.wall_now();
-    late.push_back(last - run.scheduled);
-  });
-  jobs.start();
-  const auto count = static_cast<std::size_t>(workload.runs);
-  while (late.size() < count && system_clock.wall_now() < begin + kPatience) runtime.scheduler().run_for(100ms);
-  require(jobs.health());
-  if (late.size() < count) {
-    std::fprintf(stderr, "only %zu of %zu runs have ended\n", late.size(), count);
-    return 1;
-  }
-  std::ranges::sort(late);
-  std::printf("runs %zu seconds %.3f p50_ms %.2f p99_ms %.2f\n", late.size(), std::chrono::duration<double>(last - begin).count(),
-              quantile(late, 0.5), quantile(late, 0.99));
-  return 0;
-}
-
-#endif
-
-/// 'arguments' follow the mode.
-std::optional<int> run_database(const std::vector<std::string>& arguments) {
-  if (arguments.size() < 2 || (arguments[1] != "throughput" && arguments[1] != "lateness")) return std::nullopt;
-#ifdef RONDO_BENCH_POSTGRESQL
-  const bool at_once = arguments[1] == "throughput";
-  const auto number = [&](std::size_t place, int otherwise) {
-    return arguments.size() > place ? std::max(1, std::atoi(arguments[place].c_str())) : otherwise;
-  };
-  return database({.url = arguments[0],
-                   .step = at_once ? 0ms : 1ms,
-                   .runs = number(2, at_once ? 20'000 : 10'000),
-                   .lead = std::chrono::seconds{number(3, 30)}});
-#else
-  std::fprintf(stderr, "bench_jobs: built without the component postgresql\n");
-  return 1;
-#endif
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   const auto number = [&](int otherwise) { return argc > 2 ? std::max(1, std::atoi(argv[2])) : otherwise; };
-  if (mode == "database") {
-    if (const auto status = run_database({argv + 2, argv + argc})) return *status;
-  }
   if (mode.empty() || mode == "loads") loads(std::chrono::seconds{number(10)});
   if (mode.empty() || mode == "stored") stored(static_cast<std::size_t>(number(1'000'000)));
   if (mode.empty() || mode == "loads" || mode == "stored") return 0;
-  std::fprintf(stderr, "bench_jobs: bench_jobs [loads [seconds] | stored [jobs] | database URL throughput|lateness [runs] [lead]]\n");
+  std::fprintf(stderr, "bench_jobs: bench_jobs [loads [seconds] | stored [jobs]]\n");
   return 2;
 }

@@ -10,7 +10,7 @@ a new database on the same server over TCP, and its own process for each workloa
 the transaction with its end is committed. The handlers do nothing. A peer whose packages are missing is skipped, with the reason. Only npm installs
 something: the versions of package-lock.json, into a temporary folder.
 
-bench/peers/job_databases.py [--pairs K] [--bench PROGRAM]     default: 1 round, build/bench/bench/bench_jobs
+bench/peers/job_databases.py [--pairs K] [--bench PROGRAM]     default: 1 round, build/bench/bench/bench_job_servers
 """
 
 import argparse
@@ -57,7 +57,7 @@ def rondo(bench):
     missing = None if os.path.exists(bench) else f"{bench} is not built (make bench)"
     settings = ("one connection; the rows of runs are planned at most 5 s ahead, 2,000 jobs in a transaction; all ends that are there when the store is "
                 "free in one transaction; handlers in turns")
-    return Peer("Rondo", settings, 1.5, missing, lambda port, database: ([bench, "database", f"postgresql://rondo@127.0.0.1:{port}/{database}"], None))
+    return Peer("Rondo", settings, 1.5, missing, lambda port, database: ([bench, f"postgresql://rondo@127.0.0.1:{port}/{database}"], None))
 
 
 def quartz(folder):
@@ -206,7 +206,7 @@ def run(peers, pairs, runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1, help="rounds; every second one in the other order")
-    parser.add_argument("--bench", default="build/bench/bench/bench_jobs")
+    parser.add_argument("--bench", default="build/bench/bench/bench_job_servers")
     parser.add_argument("--runs", type=int, default=20_000, help="of the workload throughput")
     parser.add_argument("--seconds", type=int, default=10, help="of the workload lateness")
     parser.add_argument("--only", nargs="+", default=[], help="beginnings of names, such as Rondo")

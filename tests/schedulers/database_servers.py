@@ -120,8 +120,10 @@ class MariadbServer(Server):
     def path(program):
         return shutil.which(program, path=MariadbServer.PATH)
 
-    def __init__(self):
+    def __init__(self, settings=("innodb-flush-log-at-trx-commit=2",)):
+        """'settings' are options of the server."""
         super().__init__(["mysql", "nobody"])
+        self.settings = settings
         self.socket = os.path.join(self.folder, self.SOCKET_NAME)
         # A server that starts removes the temporary tables of all others in its folder for them.
         self.run(self.path("mariadb-install-db"), "--no-defaults", f"--datadir={self.data}", f"--tmpdir={self.folder}",
@@ -142,7 +144,7 @@ class MariadbServer(Server):
 
     def start(self):
         self.start_process([self.path("mariadbd"), "--no-defaults", f"--datadir={self.data}", f"--tmpdir={self.folder}", f"--socket={self.socket}", f"--pid-file={self.folder}/pid",
-                            "--skip-networking", "--innodb-flush-log-at-trx-commit=2"], self.client("-e", "SELECT 1"))
+                            "--skip-networking", *(f"--{setting}" for setting in self.settings)], self.client("-e", "SELECT 1"))
 
     def sql(self, statement, database="jobs"):
         """What a statement returns: lines of values."""
