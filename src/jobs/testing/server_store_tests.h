@@ -413,6 +413,28 @@ TEST_P(ServerStoreFaults, ALockOfAnotherSessionIsAnErrorAndNoHang) {
   redis_kit::wait_until("the locks are gone", [&] { return plan(*store, job, 1).ok(); });
 }
 
+TEST_P(ServerStoreFaults, OldRunsAreRemovedBesideALongSnapshotOfAnotherSession) {
+  const auto store = made();
+  const StoredJob job = started(*store, "a");
+  std::vector<RunEnd> ends(20, {.state = RunState::Succeeded, .begun = at(1)});
+  for (int i = 0; i < 20; ++i) {
+    RunEnd& end = ends[static_cast<std::size_t>(i)];
+    ASSERT_TRUE(plan(*store, job, i, &end.id).ok());
+    end.ended = at(i);
+  }
+  ASSERT_TRUE(store->finish(ends).ok());
+  const auto reader = server().session(name);
+  reader->execute(url.starts_with("postgresql") ? "BEGIN ISOLATION LEVEL REPEATABLE READ" : "START TRANSACTION WITH CONSISTENT SNAPSHOT");
+  EXPECT_EQ(reader->execute("SELECT count(*) FROM rondo.runs"), "20");
+  while (store->forget(at(100), 10).value()) {
+  }
+  EXPECT_EQ(store->runs("a", INT64_MAX, 100)->size(), 1U) << "the last one to end is kept";
+  EXPECT_TRUE(plan(*store, job, 50).ok());
+  EXPECT_EQ(reader->execute("SELECT count(*) FROM rondo.runs"), "20");
+  reader->execute("COMMIT");
+  EXPECT_EQ(reader->execute("SELECT count(*) FROM rondo.runs"), "2");
+}
+
 TEST_P(ServerStoreFaults, TextsMayHaveAnyBytes) {
   const auto store = made();
   const std::string bytes{"\xff\0\xc3(\\x'\"{,}\n", 12};
