@@ -6,7 +6,7 @@ For each server, in each round: 'bench_job_servers URL waiting' with no, one and
 A run counts from the time it is due to its stored end. Each has an empty database on the same private server, which writes each commit to the disk.
 Prints runs a second, and the medians of the ratios of figures of one round. A server that is not installed is skipped, with the reason.
 
-bench/schedulers.py [--pairs K] [--runs N] [--bench PROGRAM]     default: 3 rounds, 50,000 runs, build/bench/bench/bench_job_servers
+bench/schedulers.py [--pairs K] [--runs N] [--only SERVER] [--bench PROGRAM]     default: 3 rounds, 50,000 runs, build/bench/bench/bench_job_servers
 """
 
 import argparse
@@ -131,9 +131,12 @@ def main():
     parser.add_argument("--pairs", type=int, default=3, help="rounds; every second one in the other order")
     parser.add_argument("--runs", type=int, default=50_000)
     parser.add_argument("--bench", default="build/bench/bench/bench_job_servers")
+    parser.add_argument("--only", choices=list(STATISTICS), help="on this server")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))  # So that the server ends, too.
     for kind, settings in DURABLE.items():
+        if arguments.only not in (None, kind.KIND):
+            continue
         if kind.why_missing():
             print(f"SKIPPED: {kind.KIND}: {kind.why_missing()}")
             continue
