@@ -60,6 +60,7 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
   }
   /// The answer since the last call; empty if there was none.
   std::string answer() {
+    while (session_->has_step()) session_->step();
     const std::string bytes{session_->output().view()};
     session_->output().clear();
     const auto frame = next_frame(bytes);

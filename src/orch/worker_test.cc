@@ -380,6 +380,7 @@ TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
 }
 
 TEST_F(SteppedWorker, TheParkedRowsOfAWorkerComeInPages) {
+  consume_routes(worker.add<OpenOrch>("routes"));
   for (int i = 0; i < 20; ++i) set("ROUTE", "10.0." + std::to_string(i) + ".0/24", {{"group", "102"}});
   settle();
   std::set<std::string> keys;
