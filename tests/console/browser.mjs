@@ -142,7 +142,7 @@ async function a_job_is_added_watched_and_killed() {
   const { page } = made;
   await page.getByLabel('Name', { exact: true }).fill('by/hand');
   await page.getByLabel('Handler', { exact: true }).fill('command/talks');
-  await page.getByLabel('Schedule', { exact: true }).selectOption('cron');
+  await page.locator('label:has-text("Schedule") select').selectOption('cron');
   await page.getByLabel('When', { exact: true }).fill('61 2 * * *');
   await page.waitForSelector('[role=alert]');
   await page.getByLabel('When', { exact: true }).fill('30 2 * * *');

@@ -162,12 +162,13 @@ export function Now() {
       )}
       <div class="panels">
         <Panel title="The last minutes">
-          <Chart
+          {times.length < 2 && <Empty>The rates appear within seconds.</Empty>}
+          {times.length >= 2 && <Chart
             seconds={kKept}
             label="Rows done, orders and turns a second, in the last three minutes"
             data={[times, done, orders, turns]}
             lines={[{ name: 'rows done/s', colour: '--accent' }, { name: 'orders/s', colour: '--warn' }, { name: 'turns/s', colour: '--idle' }]}
-          />
+          />}
         </Panel>
         <Panel title="What rows wait for" beside={<A href={to(['parked'])}>all</A>}>
           {top.data && top.data.facts.length === 0 && <Empty>No row waits for a fact.</Empty>}
@@ -177,7 +178,7 @@ export function Now() {
               rows={[...top.data.facts].sort((a, b) => b.rows - a.rows).slice(0, 6)}
               id={(fact) => `${fact.kind}:${fact.key}:${fact.table}`}
               columns={[
-                { name: 'Fact', class: 'key', cell: (fact) => <A href={to(['parked'], { kind: fact.kind, key: fact.key, table: fact.table })}>{fact.kind} {fact.key}</A> },
+                { name: 'Fact', class: 'text key', cell: (fact) => <A href={to(['parked'], { kind: fact.kind, key: fact.key, table: fact.table })}>{fact.kind} {fact.key}</A> },
                 { name: 'Table', cell: (fact) => fact.table },
                 { name: 'Rows', right: true, cell: (fact) => count(fact.rows) },
                 { name: 'For', right: true, cell: (fact) => span(fact.oldest_ms) },

@@ -21,6 +21,8 @@ export function Chart(props: { lines: Line[]; data: number[][]; seconds: number;
     const style = getComputedStyle(document.documentElement);
     const colour = (name: string) => style.getPropertyValue(name).trim();
     const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+    // Whole numbers alone.
+    const incrs = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8].flatMap((power) => [power, 2 * power, 5 * power]);
     const times = (_: uPlot, ticks: number[]) => ticks.map((tick) => instant(new Date(tick * 1000).toISOString()).slice(11));
     chart.current = new uPlot(
       {
@@ -29,7 +31,7 @@ export function Chart(props: { lines: Line[]; data: number[][]; seconds: number;
         cursor: { y: false },
         legend: { show: false },
         scales: { x: { range: (_, least, most) => [Math.min(least, most - props.seconds), most] }, y: { range: (_, __, most) => [0, Math.max(1, most * 1.1)] } },
-        axes: [{ ...axis, values: times, space: 80 }, { ...axis, size: 56, values: (_, ticks) => ticks.map(short) }],
+        axes: [{ ...axis, values: times, space: 80 }, { ...axis, size: 56, incrs, values: (_, ticks) => ticks.map(short) }],
         series: [{}, ...props.lines.map((line) => ({ label: line.name, stroke: colour(line.colour), width: 1.5, points: { show: false } }))],
       },
       props.data as uPlot.AlignedData,

@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""What the console of rondod costs, and how fast its pages come, beside a table of a million routes on the simulated data plane.
+
+  page, search, scrape  one call over HTTP, the median of many: 200 rows from the middle of the table, the first hits of a search that few keys
+                        match, and /metrics.
+  first paint           from the navigation to the first paint of a new page in Debian's Chromium, headless, the median.
+  idle                  the processor time of rondod while one page is visible, beside the same time without one, in pairs.
+  feeding               the processor time of rondod for the million routes, with and without a visible page, in pairs.
+
+bench/console.py [--routes N] [--pairs K] [--seconds S] RONDO RONDOD CACHE     CACHE: as for tests/console/console_test.py
+"""
+import argparse
+import http.client
+import json
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(HERE, "..", "tests", name) for name in ("console", "executors", "command_line")]
+from console_test import LEFT_OUT, PORTS, browser  # noqa: E402
+from executor_kit import poll  # noqa: E402
+from npm_kit import install  # noqa: E402
+from rondod_process import Rondod  # noqa: E402
+
+VIEW = """
+import { chromium } from 'playwright-core';
+const [executable, address, times] = process.argv.slice(2);
+const browser = await chromium.launch({ executablePath: executable, args: ['--no-sandbox', '--disable-gpu'] });
+const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+const page = await context.newPage();
+await page.goto(address);
+await page.waitForSelector('nav');
+const paints = [];
+for (let i = 0; i < Number(times); ++i) {
+  await page.goto('about:blank');
+  await page.goto(address.split('#')[0]);
+  await page.waitForSelector('nav');
+  paints.push(await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0].startTime));
+}
+console.log(JSON.stringify(paints));
+process.stdin.on('end', async () => { await browser.close(); });
+process.stdin.resume();
+"""
+
+
+class Box:
+    def __init__(self, rondo, rondod):
+        self.folder = tempfile.mkdtemp(prefix="rondo-bench-")
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self.listener.getsockname()[1]
+        self.daemon = Rondod(rondod, rondo, store=f'[http]\nenabled = true\napi = true\nmetrics = "token"\ntokens = "{self.folder}/tokens"\n', ports=PORTS,
+                             passed=self.listener)
+        said = self.daemon.run("--json", "token-add", "bench", "viewer")
+        self.token = json.loads(said.stdout)["token"]
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.daemon.__exit__()
+        self.listener.close()
+        shutil.rmtree(self.folder)
+
+    def feed(self, routes):
+        """Returns the processor seconds of rondod for them."""
+        before = self.cpu()
+        subprocess.run(self.daemon.command(["feed", "routes", "--synthetic", str(routes), "--also", "all"]), check=True,
+                       stdout=subprocess.DEVNULL, timeout=600)
+        poll("the routes are done", lambda: any(row["table"] == "ROUTE_TABLE" and row["installed"] >= routes for row in self.call("tables")["rows"]))
+        return self.cpu() - before
+
+    def cpu(self):
+        with open(f"/proc/{self.daemon.process.pid}/stat", encoding="utf-8") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def send(self, method, path, body=None):
+        self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"})
+        answer = self.connection.getresponse()
+        content = answer.read()
+        assert answer.status == 200, (path, answer.status, content)
+        return content
+
+    def call(self, command, **arguments):
+        return json.loads(self.send("POST", f"/api/v1/{command}", json.dumps(arguments)))
+
+    def view(self, chromium, cache, times=0):
+        """A browser that shows the first page. Returns it with its first paints."""
+        address = f"http://127.0.0.1:{self.port}/console/#token={self.token}"
+        script = os.path.join(cache, "view.mjs")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(VIEW)
+        viewer = subprocess.Popen(["node", script, chromium, address, str(times)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return viewer, json.loads(viewer.stdout.readline())
+
+
+def end(viewer):
+    viewer.stdin.close()
+    viewer.wait(60)
+
+
+def median_ms(work, times):
+    taken = []
+    for _ in range(times):
+        begun = time.monotonic()
+        work()
+        taken.append(1000 * (time.monotonic() - begun))
+    return statistics.median(taken)
+
+
+def measure_calls(box):
+    middle = None
+    for _ in range(50):
+        middle = box.call("keys", table="ROUTE_TABLE", count=1000, **({"cursor": middle} if middle else {}))["next"]
+    print(f"page of 200 rows: {median_ms(lambda: box.call('show', table='ROUTE_TABLE', count=200, cursor=middle), 50):.1f} ms")
+    search = {"table": "ROUTE_TABLE", "pattern": "*9.9.9*", "count": 200, "milliseconds": 150}
+    print(f"search, first answer: {median_ms(lambda: box.call('show', **search), 20):.1f} ms, {len(box.call('show', **search)['rows'])} hits")
+    scrape = box.send("GET", "/metrics")
+    series = sum(not line.startswith(b"#") for line in scrape.splitlines())
+    print(f"scrape of {series} series: {median_ms(lambda: box.send('GET', '/metrics'), 20):.1f} ms")
+
+
+def measure_idle(box, chromium, cache, pairs, seconds):
+    shares = {False: [], True: []}
+    for _ in range(pairs):
+        for visible in (False, True):
+            viewer = box.view(chromium, cache)[0] if visible else None
+            before = box.cpu()
+            time.sleep(seconds)  # The measured time itself.
+            shares[visible].append(100 * (box.cpu() - before) / seconds)
+            if viewer is not None:
+                end(viewer)
+    print(f"idle: {statistics.median(shares[True]):.2f} % of a core with a visible page, {statistics.median(shares[False]):.2f} % without")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("rondo")
+    parser.add_argument("rondod")
+    parser.add_argument("cache")
+    parser.add_argument("--routes", type=int, default=1_000_000)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20)
+    given = parser.parse_args()
+    chromium, cache = browser(), os.path.abspath(given.cache)
+    install(os.path.join(HERE, "..", "tests", "console", "package.json"), cache, LEFT_OUT)
+    with Box(given.rondo, given.rondod) as box:
+        box.feed(given.routes)
+        measure_calls(box)
+        viewer, paints = box.view(chromium, cache, 15)
+        end(viewer)
+        print(f"first paint: {statistics.median(paints):.0f} ms")
+        measure_idle(box, chromium, cache, given.pairs, given.seconds)
+    ratios = []
+    for _ in range(given.pairs):
+        costs = {}
+        for visible in (False, True):
+            with Box(given.rondo, given.rondod) as box:
+                viewer = box.view(chromium, cache)[0] if visible else None
+                costs[visible] = box.feed(given.routes)
+                if viewer is not None:
+                    end(viewer)
+        ratios.append(costs[True] / costs[False])
+    print(f"feeding {given.routes} routes with a visible page: {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the processor time without")
+
+
+main()
