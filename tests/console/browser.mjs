@@ -86,9 +86,9 @@ async function it_is_found_why_a_route_waits() {
   const { page } = made;
   await page.click('main a:has-text("nexthop-group 777")');
   await page.click('main a:has-text("198.51.100.0/24")');
-  await page.waitForSelector('.chain >> text=would make true: neighbor Ethernet0:10.0.9.9');
+  await page.waitForSelector('.chain >> text=would make true: neighbor Ethernet0:10.254.0.250');
   await page.click('.link.end a');
-  await page.waitForSelector('h1:has-text("Ethernet0:10.0.9.9")');
+  await page.waitForSelector('h1:has-text("Ethernet0:10.254.0.250")');
   await page.click('button:has-text("Write")');
   await page.fill('dialog textarea', 'neigh=02:00:00:00:00:01');
   await page.waitForSelector('dialog >> text=neigh = 02:00:00:00:00:01');
@@ -152,7 +152,7 @@ async function a_job_is_added_watched_and_killed() {
   await page.click('button[type=submit]:has-text("Add")');
   await page.click('main button:has-text("Run now")');
   await page.click('dialog button[type=submit]');
-  await page.click('main [aria-label] tbody td a >> nth=0');
+  await page.waitForSelector('h1:has-text("by/hand: run")');
   await page.waitForSelector('pre.log:has-text("first line")');
   await page.click('main button:has-text("Kill")');
   await page.click('dialog button[type=submit]');

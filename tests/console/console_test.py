@@ -58,7 +58,7 @@ class Box:
     def fill(self):
         self.ask("feed", "routes", "--synthetic", str(ROUTES), "--also", "all")
         self.ask("set", "ROUTE_TABLE", "198.51.100.0/24", "nexthop_group=777")
-        self.ask("set", "NEXTHOP_GROUP_TABLE", "777", "nexthop=10.0.9.9", "ifname=Ethernet0")
+        self.ask("set", "NEXTHOP_GROUP_TABLE", "777", "nexthop=10.254.0.250", "ifname=Ethernet0")
         self.ask("set", "ROUTE_TABLE", "203.0.113.0/24", f"nexthop_group={HOSTILE}")
         self.ask("set", "PORT_TABLE", HOSTILE, "mtu=9000")
         self.ask("job", "add", "nightly/backup", "--handler", "none", "--cron", "0 2 * * *", "--zone", "Europe/Berlin", "--note", HOSTILE)

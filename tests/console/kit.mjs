@@ -32,7 +32,7 @@ export async function profile(options = {}) {
   const faults = [];
   page.on('pageerror', (error) => faults.push(error.message));
   // The browser reports each answer with a status of an error, which a case may want.
-  page.on('console', (message) => message.type() === 'error' && !/status of (401|403|404|409|429|501)/.test(message.text()) && faults.push(message.text()));
+  page.on('console', (message) => message.type() === 'error' && !/status of (4..|501)/.test(message.text()) && faults.push(message.text()));
   page.on('request', (request) => /^https?:/.test(request.url()) && !request.url().startsWith(given.base) && faults.push(`a request to ${request.url()}`));
   return { context, page, faults };
 }
