@@ -1,6 +1,9 @@
 // The cases of console_test.py. Usage: node browser.mjs JSON.
 import { check, end, equal, given, picture, profile, request, run, signedIn, violations, visit } from './kit.mjs';
 
+// A name from outside that a page may not take for markup.
+const kHostile = "<img src=x onerror=document.title='taken'>";
+
 // Each page with a text that shows that its data came.
 const kPages = [
   ['', 'What is wrong'],
@@ -53,6 +56,46 @@ async function the_token_leaves_the_address() {
   const made = await signedIn();
   equal(made.page.url(), `${given.base}/console/`, 'the address');
   await end(made);
+}
+
+function command(name, args) {
+  return request(`/api/v1/${name}`, { headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${given.tokens.admin}` }, body: JSON.stringify(args) });
+}
+
+/// The pictures of README.md and the guide, of a daemon at work.
+async function pictures_of_the_documents() {
+  const made = await signedIn('admin', '', { viewport: { width: 1240, height: 760 } });
+  const { page } = made;
+  let isOver = false;
+  const work = (async () => {
+    for (let round = 0; !isOver; round++) {
+      const rows = Array.from({ length: 400 }, (_, i) => ['ROUTE_TABLE', `172.${16 + (round % 16)}.${i % 256}.${i < 256 ? 0 : 128}/25`, 'SET', [['nexthop_group', String(round % 32)]]]);
+      equal((await command('write', { rows })).status, 200, 'status of a write');
+    }
+  })();
+  await page.waitForSelector('.chart canvas');
+  await page.waitForTimeout(20_000); // The picture is one of the last seconds.
+  await picture(page, 'guide/now', false);
+  await visit(page, 'turns?zoom=1');
+  await page.waitForSelector('main [aria-label*="turns"]');
+  await page.waitForTimeout(3_000);
+  await picture(page, 'guide/turns', false);
+  isOver = true;
+  await work;
+  await visit(page, 'tables/ROUTE_TABLE/198.51.100.0%2F24');
+  await page.waitForSelector('.link.end');
+  await picture(page, 'guide/why', false);
+  await end(made);
+}
+
+/// From here on, names from outside are on most pages.
+async function markup_is_written_as_names() {
+  const written = [
+    ['set', { table: 'ROUTE_TABLE', key: '203.0.113.0/24', fields: [['nexthop_group', kHostile]] }],
+    ['set', { table: 'PORT_TABLE', key: kHostile, fields: [['mtu', '9000']] }],
+    ['job-put', { definition: JSON.stringify({ name: 'hostile', handler: 'none', schedule: 'manual', note: kHostile, owner: kHostile, parameters: kHostile }), start: true }],
+  ];
+  for (const [name, args] of written) equal((await command(name, args)).status, 200, `status of ${name}`);
 }
 
 async function pages_in(theme, phone) {
@@ -201,7 +244,7 @@ async function a_viewer_sees_no_action() {
 async function text_from_outside_is_never_markup() {
   const made = await signedIn('viewer', 'tables?show=rejected');
   const { page } = made;
-  await page.waitForSelector(`main >> text=${JSON.stringify(given.hostile)}`);
+  await page.waitForSelector(`main >> text=${JSON.stringify(kHostile)}`);
   equal(await page.locator('main img').count(), 0, 'images of a page');
   check((await page.title()) !== 'taken', 'a name from outside became a script');
   await end(made);
@@ -250,6 +293,8 @@ async function no_command_is_served_without_a_right() {
 }
 
 await run([
+  ...(given.documents ? [pictures_of_the_documents] : []),
+  markup_is_written_as_names,
   the_sign_in_takes_a_token,
   the_token_leaves_the_address,
   all_pages_in_light,

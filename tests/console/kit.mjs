@@ -65,9 +65,9 @@ export async function violations(page) {
   return page.evaluate(async () => (await window.axe.run()).violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(' ')).slice(0, 4).join(', ')}`));
 }
 
-export async function picture(page, name) {
+export async function picture(page, name, fullPage = true) {
   mkdirSync(given.pictures, { recursive: true });
-  await page.screenshot({ path: `${given.pictures}/${name}.png`, fullPage: true, animations: 'disabled' });
+  await page.screenshot({ path: `${given.pictures}/${name}.png`, fullPage, animations: 'disabled' });
 }
 
 /// A call of the API as any program on this host can make it.

@@ -94,10 +94,12 @@ interface Share {
 function shares(turns: TurnRow[]): Share[] {
   const all = new Map<string, Share>();
   for (const turn of turns) {
-    const one = all.get(turn.source) ?? { source: turn.source, turns: 0, ran_us: 0 };
+    // Each call has a connection of its own.
+    const source = turn.source.replace(/^(admin:caller)-\d+$/, '$1');
+    const one = all.get(source) ?? { source, turns: 0, ran_us: 0 };
     one.turns += turn.turns;
     one.ran_us += turn.ran_us;
-    all.set(turn.source, one);
+    all.set(source, one);
   }
   return [...all.values()].sort((a, b) => b.ran_us - a.ran_us);
 }
@@ -119,8 +121,7 @@ function Picture({ sources, seconds }: { sources: Source[]; seconds: number }) {
       title={`Turns of the last ${seconds === 1 ? 'second' : `${seconds} seconds`}`}
       beside={<Choice label="Zoom" value={String(seconds)} values={kZooms} change={(value) => setQuery('zoom', value === '10' ? '' : value)} />}
     >
-      {polled.error?.code === 'not-found' && <Empty>This rondod does not record its turns. The table below has the sums.</Empty>}
-      {polled.error?.code !== 'not-found' && <Waiting error={polled.error} has={polled.data !== undefined} />}
+      <Waiting error={polled.error} has={polled.data !== undefined} />
       {polled.data && (
         <>
           <Strips recorded={recorded} priorities={[...used].sort((a, b) => b - a)} seconds={seconds} now={now} label={label} />

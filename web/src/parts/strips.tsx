@@ -34,7 +34,7 @@ export interface Recorded {
 /// The hue of a source. It depends on the name alone, so it is the same in each session; callers with numbers share one.
 export function hue(source: string): number {
   let hash = 2166136261;
-  for (const letter of source.replace(/\d+$/, '')) hash = Math.imul(hash ^ letter.charCodeAt(0), 16777619);
+  for (const letter of source.replace(/-?\d+$/, '')) hash = Math.imul(hash ^ letter.charCodeAt(0), 16777619);
   return (((hash >>> 8) % 24) * 15 + 5) % 360;
 }
 
