@@ -114,6 +114,8 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions&
 }
 
 Status DaemonProcess::launch() {
+  // The shell that passes the socket would be started, and tell less.
+  if (::access(program_.c_str(), X_OK) != 0) return status_from_errno(errno, "starting " + program_);
   std::vector<std::string> words{program_, "--config", directory_ + "/rondod.toml"};
   if (!frr_namespace_.empty()) words.insert(words.begin(), {"nsenter", "--net=" + frr_namespace_});
   posix_spawn_file_actions_t files;
