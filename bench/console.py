@@ -5,6 +5,8 @@
                         match, and /metrics.
   first paint           from the navigation to the first paint of a new page in Debian's Chromium, headless, the median.
   idle                  the processor time of rondod while one page is visible, beside the same time without one, in pairs.
+  crowd                 the 99th percentile of a small call on the admin socket while routes are fed, with 20 sessions that each follow a row and one
+                        that follows a table and reads nothing, beside the same without them, in pairs.
   feeding               the processor time of rondod for the million routes, with and without a visible page, in pairs.
 
 bench/console.py [--routes N] [--pairs K] [--seconds S] RONDO RONDOD CACHE     CACHE: as for tests/console/console_test.py
@@ -16,6 +18,7 @@ import os
 import shutil
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -141,6 +144,54 @@ def measure_idle(box, chromium, cache, pairs, seconds):
     print(f"idle: {statistics.median(shares[True]):.2f} % of a core with a visible page, {statistics.median(shares[False]):.2f} % without")
 
 
+def follow(box, command, **arguments):
+    """Signs in, and opens a stream of events that nobody reads."""
+    reader = socket.create_connection(("127.0.0.1", box.port))
+    reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    origin = f"http://127.0.0.1:{box.port}"
+    client = http.client.HTTPConnection("127.0.0.1", box.port, timeout=300)
+    client.request("POST", "/api/v1/session", json.dumps({"token": box.token}), {"Content-Type": "application/json"})
+    answer = client.getresponse()
+    assert answer.status == 200, answer.status
+    cookie = answer.getheader("Set-Cookie").split(";")[0]
+    body = json.dumps(arguments)
+    head = (f"POST /api/v1/{command} HTTP/1.1\r\nHost: 127.0.0.1:{box.port}\r\nOrigin: {origin}\r\nCookie: {cookie}\r\nAccept: text/event-stream\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
+    reader.sendall((head + body).encode())
+    assert reader.recv(12) == b"HTTP/1.1 200"
+    return reader
+
+
+def p99_of_calls_us(box, seconds):
+    """Of small calls, one after the other, while routes are written."""
+    feed = box.daemon.start("feed", "routes", "--synthetic", "400000", "--seed", "7")
+    admin = socket.socket(socket.AF_UNIX)
+    admin.connect(box.daemon.socket)
+    body = json.dumps({"id": 1, "command": "version"}).encode()
+    taken = []
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        begun = time.monotonic()
+        admin.sendall(struct.pack("<I", len(body) + 1) + b"J" + body)
+        length = struct.unpack("<I", admin.recv(4, socket.MSG_WAITALL))[0]
+        admin.recv(length, socket.MSG_WAITALL)
+        taken.append(1e6 * (time.monotonic() - begun))
+    admin.close()
+    feed.communicate()
+    return statistics.quantiles(taken, n=100)[98]
+
+
+def measure_crowd(box, pairs, seconds):
+    ratios = []
+    for _ in range(pairs):
+        alone = p99_of_calls_us(box, seconds)
+        crowd = [follow(box, "trace", table="ROUTE_TABLE", key=f"10.{i}.0.0/16") for i in range(20)] + [follow(box, "watch", table="ROUTE_TABLE")]
+        ratios.append(p99_of_calls_us(box, seconds) / alone)
+        for reader in crowd:
+            reader.close()
+    print(f"crowd: {', '.join(f'{ratio:.2f}' for ratio in sorted(ratios))} of the p99 without it")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("rondo")
@@ -159,6 +210,7 @@ def main():
         end(viewer)
         print(f"first paint: {statistics.median(paints):.0f} ms")
         measure_idle(box, chromium, cache, given.pairs, given.seconds)
+        measure_crowd(box, given.pairs, 3)
     ratios = []
     for _ in range(given.pairs):
         costs = {}
