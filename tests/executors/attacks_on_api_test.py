@@ -126,7 +126,7 @@ def bulk_writes(scheduler):
 
 # --- G7: tokens of one group
 
-OF_GROUP = {"commands", "version", "executors", "executor-drain", "jobs", "job", "job-start", "job-stop", "job-next", "job-trigger", "job-rerun", "job-backfill",
+OF_GROUP = {"commands", "version", "executors", "executor-drain", "jobs", "job", "job-load", "job-start", "job-stop", "job-next", "job-trigger", "job-rerun", "job-backfill",
             "job-runs", "job-failures", "job-kill", "job-log"}
 
 
@@ -176,6 +176,11 @@ def tokens_of_a_group(scheduler):
     scheduler.register("team", "http://127.0.0.1:1")
     scheduler.register("plain", "http://127.0.0.1:1")
     assert [row["name"] for row in said("jobs")[1]["rows"]] == ["theirs"]
+    scheduler.ask("job", "add", "later", "--handler", "executor/plain/works", "--at", "2030-01-01T00:00:30Z")
+    hour = {"from": "2030-01-01T00:00:00Z", "to": "2030-01-01T01:00:00Z"}
+    assert said("job-load", **hour)[1]["jobs_counted"] == 0
+    assert scheduler.ask("call", "job-load", *(f"{name}={value}" for name, value in hour.items()))["minutes"][0] == 1
+    scheduler.ask("job", "remove", "later", "--yes")
     assert {row["group"] for row in said("executors")[1]["rows"]} == {"team"}
     assert [row["run"] for row in said("job-failures", since="2026-01-01T00:00:00Z")[1]["rows"]] == [failed]
     assert {failed, foreign} <= {row["run"] for row in scheduler.ask("job", "failures", "--since", "2026-01-01T00:00:00Z")["rows"]}

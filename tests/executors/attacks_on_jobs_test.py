@@ -111,7 +111,8 @@ def addresses_of_the_configuration(scheduler):
 
 # --- G7: who may do what
 
-READING = {"executors", "job", "job-export", "job-failures", "job-forecast", "job-log", "job-next", "job-runs", "job-schedulers", "job-stats", "jobs", "workers"}
+READING = {"executors", "job", "job-export", "job-failures", "job-forecast", "job-load", "job-log", "job-next", "job-preview",
+           "job-runs", "job-schedulers", "job-stats", "jobs", "workers"}
 
 
 def users_who_may_read(scheduler):
