@@ -153,9 +153,9 @@ def follow(box, command, **arguments):
     client.request("POST", "/api/v1/session", json.dumps({"token": box.token}), {"Content-Type": "application/json"})
     answer = client.getresponse()
     assert answer.status == 200, answer.status
-    cookie = answer.getheader("Set-Cookie").split(";")[0]
+    cookie, key = answer.getheader("Set-Cookie").split(";")[0], json.loads(answer.read())["key"]
     body = json.dumps(arguments)
-    head = (f"POST /api/v1/{command} HTTP/1.1\r\nHost: 127.0.0.1:{box.port}\r\nOrigin: {origin}\r\nCookie: {cookie}\r\nAccept: text/event-stream\r\n"
+    head = (f"POST /api/v1/{command} HTTP/1.1\r\nHost: 127.0.0.1:{box.port}\r\nOrigin: {origin}\r\nCookie: {cookie}\r\nRondo-Session-Key: {key}\r\nAccept: text/event-stream\r\n"
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n")
     reader.sendall((head + body).encode())
     assert reader.recv(12) == b"HTTP/1.1 200"

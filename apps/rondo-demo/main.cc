@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
     const rondo::Status written = rondo::demo::write_json(demo.report(), json_path);
     if (status.ok()) status = written;
   }
+  if (status.ok() && !exit_when_done) status = demo.serve();
   if (!status.ok()) std::fprintf(stderr, "rondo-demo: %s\n", status.to_string().c_str());
-  if (status.ok() && !exit_when_done) demo.serve();
   return status.ok() ? 0 : 1;
 }

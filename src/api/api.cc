@@ -89,9 +89,11 @@ http::Response refusal(unsigned status, const std::string& why) {
   return response;
 }
 
-http::Response signed_in(const Caller& caller) {
+/// 'key': of a session that begins.
+http::Response signed_in(const Caller& caller, std::string_view key = {}) {
   json::object who{{"name", caller.token}, {"role", to_string(caller.role)}};
   if (!caller.group.empty()) who["group"] = caller.group;
+  if (!key.empty()) who["key"] = key;
   std::string text;
   append_json(text, who);
   return json_response(std::move(text));
@@ -142,17 +144,20 @@ Api::Identity Api::identify(const http::Request& request) {
 }
 
 Api::Identity Api::identify_session(const http::Request& request) {
-  const SessionCookie cookie = session_cookie(request);
+  const std::vector<std::string_view> cookies = session_cookies(request);
   // Frames have no origin that a later check could see: the cookie does not open them.
-  if (cookie.count == 0 || request.path() == "/api/v1/connect")
+  if (cookies.empty() || request.path() == "/api/v1/connect")
     return {.status = 401, .why = "a token is missing: the field \"Authorization: Bearer TOKEN\""};
-  if (cookie.count > 1) return {.status = 401, .why = "the session's cookie is there twice"};
   if (const std::string_view why = why_foreign(request, false); !why.empty()) return {.status = 403, .why = std::string{why}};
-  const Sessions::Session* const found = sessions_.find(cookie.secret);
+  const std::string_view key = session_key(request);
   const std::shared_ptr<const TokenTable> table = tokens();
-  const std::optional<Caller> caller = found == nullptr || table == nullptr ? std::nullopt : table->find_digest(found->token);
-  if (caller) return {.caller = *caller, .usage = found->usage};
-  sessions_.end(cookie.secret);  // Its token is gone.
+  for (const std::string_view cookie : cookies) {
+    const Sessions::Session* const found = sessions_.find(cookie, key);
+    if (found == nullptr) continue;
+    const std::optional<Caller> caller = table == nullptr ? std::nullopt : table->find_digest(found->token);
+    if (caller) return {.caller = *caller, .usage = found->usage};
+    sessions_.end(cookie);  // Its token is gone.
+  }
   return {.status = 401, .why = "the session has ended: sign in again"};
 }
 
@@ -198,10 +203,17 @@ void Api::session(const http::Request& request, http::Answer answer, http::HttpG
   if (who.status != 200) return refuse(request, who, std::move(answer), gate);
   if (!signs_out) return answer.send(signed_in(who.caller));
   if (who.usage == nullptr) return answer.send(error_response({StatusCode::InvalidArgument, "a call with a token has no session to end"}));
-  sessions_.end(session_cookie(request).secret);
+  end_sessions(request);
   http::Response response = json_response("{}");
   response.fields.push_back(set_cookie(request, {}));
   answer.send(std::move(response));
+}
+
+void Api::end_sessions(const http::Request& request) {
+  const std::string_view key = session_key(request);
+  for (const std::string_view cookie : session_cookies(request)) {
+    if (sessions_.find(cookie, key) != nullptr) sessions_.end(cookie);
+  }
 }
 
 void Api::sign_in(const http::Request& request, http::Answer answer, http::HttpGate& gate) {
@@ -215,11 +227,11 @@ void Api::sign_in(const http::Request& request, http::Answer answer, http::HttpG
   const std::shared_ptr<const TokenTable> table = tokens();
   const std::optional<Caller> caller = table == nullptr ? std::nullopt : table->find_digest(digest);
   if (!caller) return refuse(request, {.status = 401, .why = "the token is unknown"}, std::move(answer), gate);
-  sessions_.end(session_cookie(request).secret);  // The browser forgets it.
-  const Result<std::string> secret = sessions_.begin(digest);
-  if (!secret) return answer.send(error_response(secret.error()));
-  http::Response response = signed_in(*caller);
-  response.fields.push_back(set_cookie(request, *secret));
+  end_sessions(request);  // The browser forgets it.
+  const Result<SessionSecrets> secrets = sessions_.begin(digest);
+  if (!secrets) return answer.send(error_response(secrets.error()));
+  http::Response response = signed_in(*caller, secrets->key);
+  response.fields.push_back(set_cookie(request, secrets->cookie));
   answer.send(std::move(response));
 }
 

@@ -73,6 +73,8 @@ class Api {
   Identity identify_session(const http::Request& request);
   void refuse(const http::Request& request, const Identity& nobody, http::Answer answer, http::HttpGate& gate) const;
   void session(const http::Request& request, http::Answer answer, http::HttpGate& gate);
+  /// Ends the sessions whose secrets 'request' has.
+  void end_sessions(const http::Request& request);
   void sign_in(const http::Request& request, http::Answer answer, http::HttpGate& gate);
   void call(const http::Request& request, const Identity& who, http::Answer answer, http::HttpGate& gate) const;
   void connect(const http::Request& request, const Caller& caller, http::Answer answer, http::HttpGate& gate) const;

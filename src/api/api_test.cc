@@ -275,22 +275,28 @@ class Browser : public Api {
  protected:
   static constexpr std::string_view kOwn = "Origin: http://h\r\nSec-Fetch-Site: same-origin\r\n";
 
-  static std::string request(std::string_view line, std::string_view cookie, std::string_view body = {}, std::string_view more = kOwn) {
+  /// The fields with the secrets of a session, "COOKIE|KEY".
+  static std::string fields_of(std::string_view session) {
+    const std::size_t bar = session.find('|');
+    return "Cookie: rondo_session=" + std::string{session.substr(0, bar)} + "\r\nRondo-Session-Key: " + std::string{session.substr(bar + 1)} + "\r\n";
+  }
+  static std::string request(std::string_view line, std::string_view session, std::string_view body = {}, std::string_view more = kOwn) {
     return std::string{line} + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: application/json\r\n" +
-           (cookie.empty() ? "" : "Cookie: rondo_session=" + std::string{cookie} + "\r\n") + std::string{more} +
+           (session.empty() ? "" : fields_of(session)) + std::string{more} +
            "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string{body};
   }
   static std::string sign_in_with(const std::string& secret, std::string_view more = kOwn) {
     return request("POST /api/v1/session", {}, R"({"token":")" + secret + R"("})", more);
   }
-  /// Signs in, and returns the cookie's value.
+  /// Signs in, and returns the secrets as fields_of() takes them.
   std::string cookie(const std::string& secret) const {
     const std::string heard = say(sign_in_with(secret));
     EXPECT_THAT(heard, StartsWith("HTTP/1.1 200 "));
     constexpr std::string_view kName = "\r\nSet-Cookie: rondo_session=";
     const std::size_t at = heard.find(kName);
     EXPECT_NE(at, std::string::npos) << heard;
-    return heard.substr(at + kName.size(), 64);
+    const std::string key{json::parse(body_of(heard)).at("key").as_string()};
+    return heard.substr(at + kName.size(), 64) + "|" + key;
   }
   std::string read(std::string_view cookie, std::string_view more = kOwn) const {
     return say(request("POST /api/v1/read", cookie, {}, more));
@@ -318,7 +324,7 @@ TEST_F(Browser, SignsInWithATokenAndHasACookieInItsPlace) {
     const std::string heard = say(sign_in_with(secret));
     EXPECT_THAT(heard, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("; Path=/; HttpOnly; SameSite=Strict\r\n"),
                              HasSubstr("Cache-Control: no-store"), HasSubstr("X-Content-Type-Options: nosniff"),
-                             EndsWith(R"({"name":"a","role":"viewer","group":"billing"})")));
+                             HasSubstr(R"({"name":"a","role":"viewer","group":"billing","key":")")));
     EXPECT_THAT(heard, Not(HasSubstr(secret)));
     const std::string session = cookie(secret);
     EXPECT_THAT(read(cookie(free)), AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Cache-Control: no-store"), HasSubstr("nosniff")));
@@ -360,7 +366,12 @@ TEST_F(Browser, ARequestOfAnotherPageIsRefused) {
     std::string form = request("POST /api/v1/read", session);
     form.replace(form.find("application/json"), 16, "text/plain");
     EXPECT_THAT(say(form), StartsWith("HTTP/1.1 400 ")) << "also without a body";
-    EXPECT_THAT(read(session, "Cookie: rondo_session=" + session + "\r\n" + std::string{kOwn}), StartsWith("HTTP/1.1 401 "));
+    // Programs of other ports of the host see and set cookies, and have no key.
+    const std::string stolen = session.substr(0, session.find('|'));
+    EXPECT_THAT(read(stolen + "|" + stolen), StartsWith("HTTP/1.1 401 "));
+    EXPECT_THAT(read(session, "Cookie: rondo_session=tossed\r\n" + std::string{kOwn}), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(read("tossed|" + session.substr(session.find('|') + 1), "Cookie: rondo_session=" + stolen + "\r\n" + std::string{kOwn}),
+                StartsWith("HTTP/1.1 200 "));
     EXPECT_THAT(read(session), StartsWith("HTTP/1.1 200 "));
   });
 }
@@ -371,7 +382,7 @@ TEST_F(Browser, ATokenCountsAloneBesideACookieAndACookieOpensNoFrames) {
   with_api([&] {
     const std::string session = cookie(oper);
     EXPECT_THAT(say(post("echo", oper, R"({"text":"x"})", "Cookie: rondo_session=none\r\n")), StartsWith("HTTP/1.1 200 "));
-    const std::string both = "Cookie: rondo_session=" + session + "\r\n" + std::string{kOwn};
+    const std::string both = fields_of(session) + std::string{kOwn};
     EXPECT_THAT(say(post("echo", viewer, R"({"text":"x"})", both)), StartsWith("HTTP/1.1 403 "));
     EXPECT_THAT(say(post("read", "wrong", {}, both)), StartsWith("HTTP/1.1 401 "));
     EXPECT_THAT(say("DELETE" + post("session", viewer, {}, both).substr(4)), StartsWith("HTTP/1.1 400 "));
@@ -392,7 +403,7 @@ TEST_F(Browser, ASessionEndsWithItsTokenAndWhenItsUserSignsOutOrLeaves) {
     EXPECT_THAT(read(kept), StartsWith("HTTP/1.1 200 "));
     // Signing in again leaves no session behind.
     std::string again = sign_in_with(secret);
-    again.insert(again.find("Origin"), "Cookie: rondo_session=" + kept + "\r\n");
+    again.insert(again.find("Origin"), fields_of(kept));
     EXPECT_THAT(say(again), StartsWith("HTTP/1.1 200 "));
     EXPECT_THAT(who(kept), StartsWith("HTTP/1.1 401 "));
     const std::string unused = cookie(secret);

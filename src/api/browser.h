@@ -5,18 +5,18 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "http/message.h"
 
 namespace rondo::api {
 
-struct SessionCookie {
-  std::size_t count = 0;  // Fields and pairs of its name.
-  std::string_view secret = {};
-};
-
-/// The session's cookie in 'request', which must outlive it. O(fields).
-SessionCookie session_cookie(const http::Request& request);
+/// The values of the session's cookie in 'request', which must outlive them: at most kSessionCookies. Another program of the host may have
+/// set more. O(fields).
+std::vector<std::string_view> session_cookies(const http::Request& request);
+inline constexpr std::size_t kSessionCookies = 8;
+/// The value of the field Rondo-Session-Key in 'request', which must outlive it; empty if there is not exactly one.
+std::string_view session_key(const http::Request& request);
 /// The field Set-Cookie that gives 'secret' to the browser that sent 'request'; an empty one takes the cookie away.
 http::Field set_cookie(const http::Request& request, std::string_view secret);
 

@@ -8,20 +8,22 @@
 
 namespace rondo::api {
 
-Result<std::string> Sessions::begin(std::string token) {
-  Result<std::string> secret = random_secret();
-  if (!secret) return secret;
+Result<SessionSecrets> Sessions::begin(std::string token) {
+  Result<std::string> cookie = random_secret();
+  Result<std::string> key = random_secret();
+  if (!cookie || !key) return failure(cookie ? key.error() : cookie.error());
   make_room();
   const Instant now = clock_.now();
   auto usage = std::make_shared<Usage>();
   usage->until = now + limits::kApiSessionTime;
-  by_digest_[digest_of(*secret)] = {.token = std::move(token), .began = now, .used = now, .usage = std::move(usage)};
-  return secret;
+  by_digest_[digest_of(*cookie)] = {
+      .token = std::move(token), .key = digest_of(*key), .began = now, .used = now, .usage = std::move(usage)};
+  return SessionSecrets{*std::move(cookie), *std::move(key)};
 }
 
-const Sessions::Session* Sessions::find(std::string_view secret) {
-  const auto found = by_digest_.find(digest_of(secret));
-  if (found == by_digest_.end()) return nullptr;
+const Sessions::Session* Sessions::find(std::string_view cookie, std::string_view key) {
+  const auto found = by_digest_.find(digest_of(cookie));
+  if (found == by_digest_.end() || found->second.key != digest_of(key)) return nullptr;
   if (is_over(found->second)) {
     erase(found);
     return nullptr;
@@ -30,8 +32,8 @@ const Sessions::Session* Sessions::find(std::string_view secret) {
   return &found->second;
 }
 
-void Sessions::end(std::string_view secret) {
-  if (const auto found = by_digest_.find(digest_of(secret)); found != by_digest_.end()) erase(found);
+void Sessions::end(std::string_view cookie) {
+  if (const auto found = by_digest_.find(digest_of(cookie)); found != by_digest_.end()) erase(found);
 }
 
 bool Sessions::is_over(const Session& session) const noexcept {

@@ -1,6 +1,7 @@
-// Sessions: browsers that signed in with a token. A page cannot keep a token safely, so the browser has a cookie in its place, which no
-// script reads. The table is in memory: a restart ends all sessions. HTTP thread, except Usage. Each function is O(log sessions) but
-// begin().
+// Sessions: browsers that signed in with a token. A page cannot keep a token safely, so the browser has two secrets in its place, and a call
+// needs both: a cookie, which no script reads, and a key, which the page keeps and sends. A browser sends a cookie to all ports of its host,
+// so other programs there may have the cookie, and no page of theirs has the key. The table is in memory: a restart ends all sessions. HTTP
+// thread, except Usage. Each function is O(log sessions) but begin().
 #pragma once
 
 #include <atomic>
@@ -27,10 +28,17 @@ struct Usage {
 /// The place of a call among those of its session: free again when the last copy is destroyed, on any thread.
 using Place = std::shared_ptr<const Usage>;
 
+/// What a browser has of its session.
+struct SessionSecrets {
+  std::string cookie;
+  std::string key;
+};
+
 class Sessions {
  public:
   struct Session {
     std::string token;  // The digest of its token.
+    std::string key;    // The digest of its key.
     Instant began;
     Instant used;
     std::shared_ptr<Usage> usage;
@@ -39,14 +47,14 @@ class Sessions {
   /// 'clock' must outlive this.
   explicit Sessions(const Clock& clock) : clock_(clock) {}
 
-  /// Begins a session with the token of this digest, and returns its secret. The system's error if it has no random bytes. If there are
+  /// Begins a session with the token of this digest, and returns its secrets. The system's error if it has no random bytes. If there are
   /// limits::kApiSessions, the one that was unused for the longest time ends, among those of the token that has the most: no token ends the
   /// sessions of all others. O(sessions).
-  Result<std::string> begin(std::string token);
-  /// The session with this secret, which counts as used now; null if there is none, or its time is over. Valid until the next call.
-  const Session* find(std::string_view secret);
-  /// Ends the session and its streams. No effect if there is none.
-  void end(std::string_view secret);
+  Result<SessionSecrets> begin(std::string token);
+  /// The session with these secrets, which counts as used now; null if there is none, or its time is over. Valid until the next call.
+  const Session* find(std::string_view cookie, std::string_view key);
+  /// Ends the session with this cookie, and its streams. No effect if there is none.
+  void end(std::string_view cookie);
   std::size_t size() const noexcept { return by_digest_.size(); }
 
  private:
@@ -56,7 +64,7 @@ class Sessions {
   void make_room();
 
   const Clock& clock_;
-  Table by_digest_;  // The SHA-256 of each secret: the comparison tells nothing about a secret.
+  Table by_digest_;  // The SHA-256 of each cookie: the comparison tells nothing about a secret.
 };
 
 /// A place for a call, or for a stream of events. ResourceExhausted if the session has as many as it may have.

@@ -9,90 +9,103 @@
 namespace rondo::api {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 
 class Sessions : public testing::Test {
  protected:
-  std::string begin(const std::string& token = "digest") { return sessions_.begin(token).value(); }
+  SessionSecrets begin(const std::string& token = "digest") { return sessions_.begin(token).value(); }
+  const api::Sessions::Session* find(const SessionSecrets& secrets) { return sessions_.find(secrets.cookie, secrets.key); }
 
   SimClock clock_;
   api::Sessions sessions_{clock_};
 };
 
 TEST_F(Sessions, ASecretOf256BitsFindsItsToken) {
-  const std::string one = begin("one");
-  const std::string other = begin("other");
-  EXPECT_EQ(one.size(), 64U);
-  EXPECT_NE(one, other);
-  ASSERT_NE(sessions_.find(one), nullptr);
-  EXPECT_EQ(sessions_.find(one)->token, "one");
-  EXPECT_EQ(sessions_.find(other)->token, "other");
-  for (const std::string& wrong : {std::string{}, one.substr(1), one + "0", std::string(64, '0'), std::string(5000, 'x')})
-    EXPECT_EQ(sessions_.find(wrong), nullptr) << wrong;
+  const SessionSecrets one = begin("one");
+  const SessionSecrets other = begin("other");
+  EXPECT_EQ(one.cookie.size(), 64U);
+  EXPECT_EQ(one.key.size(), 64U);
+  EXPECT_NE(one.cookie, other.cookie);
+  EXPECT_NE(one.key, one.cookie);
+  ASSERT_NE(find(one), nullptr);
+  EXPECT_EQ(find(one)->token, "one");
+  EXPECT_EQ(find(other)->token, "other");
+  for (const std::string& wrong : {std::string{}, one.cookie.substr(1), one.cookie + "0", std::string(64, '0'), std::string(5000, 'x')})
+    EXPECT_EQ(sessions_.find(wrong, one.key), nullptr) << wrong;
+}
+
+TEST_F(Sessions, ACookieWithoutItsKeyFindsNone) {
+  const SessionSecrets one = begin();
+  const SessionSecrets other = begin();
+  for (const std::string& wrong : {std::string{}, other.key, one.cookie, one.key + "0", one.key.substr(1)})
+    EXPECT_EQ(sessions_.find(one.cookie, wrong), nullptr) << wrong;
+  EXPECT_NE(find(one), nullptr);
 }
 
 TEST_F(Sessions, OneThatEndedIsNotFoundAndItsStreamsAreOver) {
-  const std::string secret = begin();
-  const std::shared_ptr<Usage> usage = sessions_.find(secret)->usage;
+  const SessionSecrets secret = begin();
+  const std::shared_ptr<Usage> usage = find(secret)->usage;
   EXPECT_GT(usage->until, clock_.now());
   sessions_.end("unknown");
-  sessions_.end(secret);
-  EXPECT_EQ(sessions_.find(secret), nullptr);
+  sessions_.end(secret.cookie);
+  EXPECT_EQ(find(secret), nullptr);
   EXPECT_LE(usage->until, clock_.now());
   EXPECT_EQ(sessions_.size(), 0U);
 }
 
 TEST_F(Sessions, OneEndsWithoutCallsAndInAnyCaseAfterAWeek) {
-  const std::string used = begin();
-  const std::string unused = begin();
+  const SessionSecrets used = begin();
+  const SessionSecrets unused = begin();
   clock_.advance(limits::kApiSessionIdle - 1ns);
-  EXPECT_NE(sessions_.find(used), nullptr);
+  EXPECT_NE(find(used), nullptr);
   clock_.advance(1ns);
-  EXPECT_EQ(sessions_.find(unused), nullptr);
+  EXPECT_EQ(find(unused), nullptr);
   const Instant end = clock_.now() - limits::kApiSessionIdle + limits::kApiSessionTime;
-  for (; clock_.now() + 1h < end; clock_.advance(1h)) ASSERT_NE(sessions_.find(used), nullptr);
+  for (; clock_.now() + 1h < end; clock_.advance(1h)) ASSERT_NE(find(used), nullptr);
   clock_.advance_to(end - 1ns);
-  ASSERT_NE(sessions_.find(used), nullptr);
-  EXPECT_EQ(sessions_.find(used)->usage->until, end);
+  ASSERT_NE(find(used), nullptr);
+  EXPECT_EQ(find(used)->usage->until, end);
   clock_.advance(1ns);
-  EXPECT_EQ(sessions_.find(used), nullptr);
+  EXPECT_EQ(find(used), nullptr);
 }
 
 TEST_F(Sessions, TheOneUnusedForTheLongestTimeGivesWay) {
-  const std::string first = begin();
+  const SessionSecrets first = begin();
   clock_.advance(1s);
-  const std::string second = begin();
+  const SessionSecrets second = begin();
   clock_.advance(1s);
   for (std::size_t i = 2; i < limits::kApiSessions; ++i) begin();
   clock_.advance(1s);
-  EXPECT_NE(sessions_.find(first), nullptr);
+  EXPECT_NE(find(first), nullptr);
   begin();
   EXPECT_EQ(sessions_.size(), limits::kApiSessions);
-  EXPECT_NE(sessions_.find(first), nullptr);
-  EXPECT_EQ(sessions_.find(second), nullptr);
+  EXPECT_NE(find(first), nullptr);
+  EXPECT_EQ(find(second), nullptr);
 }
 
 TEST_F(Sessions, ATokenWithManyEndsNoSessionOfAnotherOne) {
-  const std::string other = begin("other");
+  const SessionSecrets other = begin("other");
   clock_.advance(1s);
   for (std::size_t i = 0; i < 2 * limits::kApiSessions; ++i) begin("many");
   EXPECT_EQ(sessions_.size(), limits::kApiSessions);
-  EXPECT_NE(sessions_.find(other), nullptr);
+  EXPECT_NE(find(other), nullptr);
 }
 
 TEST_F(Sessions, ThoseWhoseTimeIsOverGiveWayFirst) {
   for (std::size_t i = 1; i < limits::kApiSessions; ++i) begin();
   clock_.advance(limits::kApiSessionIdle);
-  const std::string kept = begin();
+  const SessionSecrets kept = begin();
   begin();
   EXPECT_EQ(sessions_.size(), 2U);
-  EXPECT_NE(sessions_.find(kept), nullptr);
+  EXPECT_NE(find(kept), nullptr);
 }
 
 TEST_F(Sessions, APlaceIsFreeAgainWhenItsCallHasEnded) {
-  const std::shared_ptr<Usage> usage = sessions_.find(begin())->usage;
+  const std::shared_ptr<Usage> usage = find(begin())->usage;
   for (const auto& [is_stream, most] : {std::pair{true, limits::kApiSessionStreams}, std::pair{false, limits::kApiSessionCalls}}) {
     std::vector<Place> places;
     for (std::size_t i = 0; i < most; ++i) places.push_back(place_in(usage, is_stream).value());
@@ -117,29 +130,40 @@ http::Request request_of(std::string method, std::vector<http::Field> fields, bo
   return request;
 }
 
-TEST(SessionCookies, TheOneOfTheNameIsFoundAmongOthers) {
-  const auto cookie = [](std::vector<http::Field> fields, bool is_secure = false) {
+TEST(SessionCookies, ThoseOfTheNameAreFoundAmongOthers) {
+  const auto cookies = [](std::vector<http::Field> fields, bool is_secure = false) {
     const http::Request request = request_of("GET", std::move(fields), is_secure);
-    const SessionCookie found = session_cookie(request);
-    return std::pair{found.count, std::string{found.secret}};
+    std::vector<std::string> found;
+    for (const std::string_view one : session_cookies(request)) found.emplace_back(one);
+    return found;
   };
-  EXPECT_EQ(cookie({}), std::pair(std::size_t{0}, std::string{}));
-  EXPECT_EQ(cookie({{"Cookie", "a=1; rondo_session=x;b"}}), std::pair(std::size_t{1}, std::string{"x"}));
-  EXPECT_EQ(cookie({{"cookie", "rondo_session=x=y"}}), std::pair(std::size_t{1}, std::string{"x=y"}));
-  EXPECT_EQ(cookie({{"Cookie", "Rondo_session=x; xrondo_session=x; rondo_session"}}).first, 0U);
-  EXPECT_EQ(cookie({{"Cookie", "rondo_session=x; rondo_session=y"}}).first, 2U);
-  EXPECT_EQ(cookie({{"Cookie", "rondo_session=x"}, {"Cookie", "rondo_session=y"}}).first, 2U);
+  EXPECT_THAT(cookies({}), IsEmpty());
+  EXPECT_THAT(cookies({{"Cookie", "a=1; rondo_session_1=x;b"}}), ElementsAre("x"));
+  EXPECT_THAT(cookies({{"cookie", "rondo_session_1=x=y"}}), ElementsAre("x=y"));
+  EXPECT_THAT(cookies({{"Cookie", "Rondo_session_1=x; xrondo_session_1=x; rondo_session_1; rondo_session=x; rondo_session_2=x"}}), IsEmpty());
+  // Another port of the host may have set more of them.
+  EXPECT_THAT(cookies({{"Cookie", "rondo_session_1=x; rondo_session_1=y"}}), ElementsAre("x", "y"));
+  EXPECT_THAT(cookies({{"Cookie", "rondo_session_1=x"}, {"Cookie", "rondo_session_1=y"}}), ElementsAre("x", "y"));
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "rondo_session_1=x; ";
+  EXPECT_THAT(cookies({{"Cookie", many}}), SizeIs(kSessionCookies));
   // What came without TLS does not count over TLS, nor the other way round.
-  EXPECT_EQ(cookie({{"Cookie", "__Host-rondo_session=s; rondo_session=p"}}, true), std::pair(std::size_t{1}, std::string{"s"}));
-  EXPECT_EQ(cookie({{"Cookie", "__Host-rondo_session=s; rondo_session=p"}}), std::pair(std::size_t{1}, std::string{"p"}));
+  EXPECT_THAT(cookies({{"Cookie", "__Host-rondo_session_1=s; rondo_session_1=p"}}, true), ElementsAre("s"));
+  EXPECT_THAT(cookies({{"Cookie", "__Host-rondo_session_1=s; rondo_session_1=p"}}), ElementsAre("p"));
+}
+
+TEST(SessionCookies, TheKeyIsThatOfOneField) {
+  EXPECT_EQ(session_key(request_of("GET", {})), "");
+  EXPECT_EQ(session_key(request_of("GET", {{"rondo-session-key", "k"}})), "k");
+  EXPECT_EQ(session_key(request_of("GET", {{"Rondo-Session-Key", "k"}, {"Rondo-Session-Key", "k"}})), "");
 }
 
 TEST(SessionCookies, NoScriptAndNoOtherSiteHasIt) {
   const http::Field plain = set_cookie(request_of("POST", {}), "x");
   EXPECT_EQ(plain.name, "Set-Cookie");
-  EXPECT_EQ(plain.value, "rondo_session=x; Path=/; HttpOnly; SameSite=Strict");
-  EXPECT_EQ(set_cookie(request_of("POST", {}, true), "x").value, "__Host-rondo_session=x; Path=/; HttpOnly; SameSite=Strict; Secure");
-  EXPECT_EQ(set_cookie(request_of("POST", {}), {}).value, "rondo_session=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
+  EXPECT_EQ(plain.value, "rondo_session_1=x; Path=/; HttpOnly; SameSite=Strict");
+  EXPECT_EQ(set_cookie(request_of("POST", {}, true), "x").value, "__Host-rondo_session_1=x; Path=/; HttpOnly; SameSite=Strict; Secure");
+  EXPECT_EQ(set_cookie(request_of("POST", {}), {}).value, "rondo_session_1=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0");
 }
 
 TEST(SessionCookies, ARequestOfAnotherPageIsForeign) {

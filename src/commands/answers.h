@@ -27,11 +27,11 @@ inline double microseconds(Duration d) { return static_cast<double>(d.count()) /
 inline double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
 
 /// A histogram of nanoseconds: {"count","sum_us","buckets"}, where a bucket is [us, number of the values up to it]. There is one for every
-/// second power of two from a microsecond to 17 seconds.
+/// second power of two from a microsecond to 18 minutes.
 template <class Of>
 boost::json::object histogram_json(const Of& ns) {
   constexpr unsigned kFirst = 10;
-  constexpr unsigned kLast = 34;
+  constexpr unsigned kLast = 40;
   boost::json::array buckets;
   for (unsigned bits = kFirst; bits <= kLast; bits += 2)
     buckets.push_back(boost::json::array{microseconds((std::uint64_t{1} << bits) - 1), ns.below_power(bits)});

@@ -73,10 +73,9 @@ Console::Console() {
   }
 }
 
-const Console::File* Console::file_at(std::string_view path) const noexcept {
+const Console::File& Console::file_at(std::string_view path) const noexcept {
   const auto found = std::ranges::find(files_, path, &File::path);
-  if (found != files_.end()) return &*found;
-  return path.substr(path.rfind('/')).find('.') == std::string_view::npos ? &files_.front() : nullptr;
+  return found != files_.end() ? *found : files_.front();
 }
 
 http::Response Console::answer(const http::Request& request) const {
@@ -87,16 +86,15 @@ http::Response Console::answer(const http::Request& request) const {
   }
   const std::string_view path = request.path();
   if (path == "/" || path == "/console") return with_fields({.status = 302, .content_type = {}, .fields = {{"Location", "/console/"}}});
-  const File* const file = file_at(path);
-  if (file == nullptr) return with_fields(http::text_response(404, "there is no such file"));
-  http::Response response{.content_type = std::string{file->type}, .fields = {{"ETag", file->tag}, {"Vary", "Accept-Encoding"}}};
-  if (const std::string* const known = request.field("If-None-Match"); known != nullptr && known->find(file->tag) != std::string::npos) {
+  const File& file = file_at(path);
+  http::Response response{.content_type = std::string{file.type}, .fields = {{"ETag", file.tag}, {"Vary", "Accept-Encoding"}}};
+  if (const std::string* const known = request.field("If-None-Match"); known != nullptr && known->find(file.tag) != std::string::npos) {
     response.status = 304;
   } else if (request.lists("Accept-Encoding", "gzip")) {
-    response.body = file->gzip;
+    response.body = file.gzip;
     response.fields.push_back({"Content-Encoding", "gzip"});
   } else {
-    response.body = file->bytes;
+    response.body = file.bytes;
   }
   return with_fields(std::move(response));
 }

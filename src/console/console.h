@@ -1,8 +1,8 @@
 // Console: the page of the daemon for browsers, as files over HTTP. The page calls the API (src/api) as its user, so its files are for
 // everybody and hold no secret.
 //
-//   GET /console/           the page, also at each path below that has no dot in its last part: the page itself reads the path
 //   GET /console/NAME       its script, styles and icon
+//   GET /console/...        the page, at each other path below: the page itself reads the path
 //   GET /                   leads to /console/
 #pragma once
 
@@ -32,7 +32,7 @@ class Console {
     std::string gzip;
     std::string tag;
   };
-  const File* file_at(std::string_view path) const noexcept;
+  const File& file_at(std::string_view path) const noexcept;
 
   std::vector<File> files_;  // The page is the first one.
 };

@@ -122,7 +122,8 @@ bool LiveRuns::may_be_at_worker(const LiveRun& live) const {
 }
 
 void LiveRuns::count_attempt(LiveRun& live, WallTime now) {
-  if (live.run.attempt == 0) {
+  // A run below others is as late as they were long, and the begin of one that an earlier process began is not known.
+  if (live.run.attempt == 0 && live.run.parents.empty() && !live.is_recovered) {
     const Duration lateness = now - live.run.due;
     stats.lateness_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(lateness.count(), 0)));
   }

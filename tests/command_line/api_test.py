@@ -214,22 +214,26 @@ def check_browser(site):
     answer, said = ask("HEAD", "/console/console.js")
     assert answer.status == 200 and int(answer.getheader("Content-Length")) > 0 and said == b""
     answer, said = ask("POST", "/api/v1/session", json.dumps({"token": token}), origin)
-    assert answer.status == 200 and json.loads(said) == {"name": "browser", "role": "operator"}, said
+    key = json.loads(said).pop("key")
+    assert answer.status == 200 and json.loads(said) == {"name": "browser", "role": "operator", "key": key}, said
     cookie, *properties = answer.getheader("Set-Cookie").split("; ")
-    assert cookie.startswith("__Host-rondo_session=") and properties == ["Path=/", "HttpOnly", "SameSite=Strict", "Secure"], properties
-    own = {**origin, "Cookie": cookie}
+    assert cookie.startswith("__Host-rondo_session_") and properties == ["Path=/", "HttpOnly", "SameSite=Strict", "Secure"], properties
+    secrets = {"Cookie": cookie, "Rondo-Session-Key": key}
+    own = {**origin, **secrets}
     assert ask("POST", "/api/v1/ports", b"", own)[0].status == 200
     assert ask("POST", "/api/v1/ports", b"", {**own, "Origin": site.url.replace("https", "http")})[0].status == 403
     assert ask("POST", "/api/v1/ports", b"", {**own, "Cookie": cookie.removeprefix("__Host-")})[0].status == 401
+    assert ask("POST", "/api/v1/ports", b"", {**origin, "Cookie": cookie})[0].status == 401
     # A long body is for those who may say something.
     long = json.dumps({"table": "PORT_TABLE", "key": "x" * 100_000})
     assert ask("POST", "/api/v1/get", long, own)[0].status in (400, 404)
     assert ask("POST", "/api/v1/get", long, origin)[0].status == 413
-    assert ask("GET", "/api/v1/session", headers={"Cookie": cookie})[0].status == 200
+    assert ask("GET", "/api/v1/session", headers=secrets)[0].status == 200
     assert site.daemon.run("token-remove", "browser").returncode == 0
-    assert ask("GET", "/api/v1/session", headers={"Cookie": cookie})[0].status == 401
+    assert ask("GET", "/api/v1/session", headers=secrets)[0].status == 401
     with open(os.path.join(site.daemon.folder, "log"), encoding="utf-8") as log:
-        assert cookie.split("=")[1] not in log.read()
+        written = log.read()
+        assert cookie.split("=")[1] not in written and key not in written
 
 
 def check_attacks(site):

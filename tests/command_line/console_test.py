@@ -30,9 +30,10 @@ def check(url):
     own = {"Origin": f"http://{parts.netloc}", "Content-Type": "application/json"}
     token = parts.fragment.removeprefix("token=")
     answer, said = ask(parts.netloc, "POST", "/api/v1/session", json.dumps({"token": token}), own)
-    assert answer.status == 200 and json.loads(said) == {"name": "console", "role": "admin"}, said
+    key = json.loads(said).pop("key")
+    assert answer.status == 200 and json.loads(said) == {"name": "console", "role": "admin", "key": key}, said
     cookie = answer.getheader("Set-Cookie").split(";")[0]
-    answer, said = ask(parts.netloc, "POST", "/api/v1/ports", None, {**own, "Cookie": cookie})
+    answer, said = ask(parts.netloc, "POST", "/api/v1/ports", None, {**own, "Cookie": cookie, "Rondo-Session-Key": key})
     assert answer.status == 200 and len(json.loads(said)["rows"]) >= 9, said
 
 

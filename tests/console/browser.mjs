@@ -266,18 +266,20 @@ async function a_session_serves_its_own_page_alone() {
   const signed = await request('/api/v1/session', { headers: json, body: JSON.stringify({ token: given.tokens.admin }) });
   equal(signed.status, 200, 'status of the sign-in');
   const cookie = signed.headers.get('set-cookie').split(';')[0];
+  const secrets = { Cookie: cookie, 'Rondo-Session-Key': JSON.parse(signed.text).key };
   const body = '{"table":"ROUTE_TABLE","key":"192.0.2.0/24"}';
-  const call = (headers, path = '/api/v1/del', options = {}) => request(path, { headers: { ...json, Cookie: cookie, ...headers }, body, ...options });
+  const call = (headers, path = '/api/v1/del', options = {}) => request(path, { headers: { ...json, ...secrets, ...headers }, body, ...options });
   equal((await call({ Origin: given.base })).status, 200, 'status of a call of the own page');
+  equal((await call({ Origin: given.base, 'Rondo-Session-Key': '' })).status, 401, 'status of the cookie alone, which all ports of the host see');
   equal((await call({})).status, 403, 'status without Origin');
   for (const origin of ['http://evil.example', 'null', given.base.replace(/\d+$/, '1'), given.base.replace('http:', 'https:'), `${given.base}.evil.example`]) {
     equal((await call({ Origin: origin })).status, 403, `status of a call from ${origin}`);
   }
   equal((await call({ Origin: given.base, 'Content-Type': 'text/plain' })).status, 400, 'status of a form');
-  const upgrade = await request('/api/v1/connect', { method: 'GET', headers: { Cookie: cookie, Origin: given.base } });
+  const upgrade = await request('/api/v1/connect', { method: 'GET', headers: { ...secrets, Origin: given.base } });
   check(upgrade.status === 401 || upgrade.status === 403, `connect with a cookie: ${upgrade.status}`);
-  equal((await request('/api/v1/session', { method: 'DELETE', headers: { Cookie: cookie, Origin: 'http://evil.example' } })).status, 403, 'a sign-out from elsewhere');
-  equal((await request('/api/v1/session', { method: 'DELETE', headers: { Cookie: cookie, Origin: given.base } })).status, 200, 'the sign-out');
+  equal((await request('/api/v1/session', { method: 'DELETE', headers: { ...secrets, Origin: 'http://evil.example' } })).status, 403, 'a sign-out from elsewhere');
+  equal((await request('/api/v1/session', { method: 'DELETE', headers: { ...secrets, Origin: given.base } })).status, 200, 'the sign-out');
   equal((await call({ Origin: given.base })).status, 401, 'status after the sign-out');
 }
 

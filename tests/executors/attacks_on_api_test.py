@@ -169,7 +169,10 @@ def tokens_of_a_group(scheduler):
             assert said(command, name=job)[0] == 404, (command, job)
         assert said("job-backfill", name=job, **times)[0] == 404, job
     for command in ("job-rerun", "job-kill", "job-log"):
-        assert [said(command, run=run)[0] for run in (foreign, 2**40)] == [404, 404], command
+        answers = [said(command, run=run) for run in (foreign, 2**40)]
+        assert [answer[0] for answer in answers] == [404, 404], command
+        # A run of another group looks like none.
+        assert [answer[1]["error"]["message"] for answer in answers] == [f"group 'team' has no run {run}" for run in (foreign, 2**40)], answers
     assert said("executor-drain", group="plain", address="http://127.0.0.1:1")[0] == 403
     assert jobs_of(scheduler) == before
     # Its own.

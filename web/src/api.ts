@@ -23,26 +23,75 @@ export class ApiError extends Error {
 
 /// undefined: not known yet; null: nobody is signed in.
 export const session = signal<Session | null | undefined>(undefined);
+/// Why nobody is signed in any more.
+export const ended = signal('');
+
+/// A call without an answer after so long fails: a daemon that hangs must not look like one that is well.
+const kPatience = 10_000;
+
+/// The second secret of the session, beside the cookie, which other ports of the host see.
+const kKey = 'rondo-session-key';
+let key = '';
+try {
+  key = localStorage.getItem(kKey) ?? '';
+} catch {
+  // A browser may forbid it; the session then lasts as long as the page.
+}
+function keep(value: string) {
+  key = value;
+  try {
+    localStorage.setItem(kKey, value);
+  } catch {
+    // As above.
+  }
+}
+addEventListener('storage', (event) => {
+  if (event.key !== kKey || !event.newValue) return;
+  key = event.newValue; // Another tab has signed in.
+  void resume();
+});
 
 export function mayWrite(): boolean {
   return session.value?.role === 'operator' || session.value?.role === 'admin';
 }
 
-async function send(method: string, path: string, body: Arguments | undefined, signal?: AbortSignal, accept = 'application/json') {
-  const request: RequestInit = { method, headers: { Accept: accept }, credentials: 'same-origin', cache: 'no-store' };
-  if (method === 'POST') {
-    request.headers = { Accept: accept, 'Content-Type': 'application/json' };
-    request.body = JSON.stringify(body ?? {});
-  }
-  if (signal) request.signal = signal;
-  let response: Response;
+interface Sending {
+  signal?: AbortSignal | undefined;
+  accept?: string;
+  patience?: number;
+}
+
+/// 'read' makes the result of the response; the time for the answer includes it.
+async function send<T>(method: string, path: string, body: Arguments | undefined, read: (response: Response) => Promise<T>, sending: Sending = {}): Promise<T> {
+  const { signal, accept = 'application/json', patience = kPatience } = sending;
+  const abort = new AbortController();
+  const leave = () => abort.abort();
+  signal?.addEventListener('abort', leave);
+  if (signal?.aborted) leave();
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    leave();
+  }, patience);
+  const request: RequestInit = { method, credentials: 'same-origin', cache: 'no-store', signal: abort.signal };
+  request.headers = { Accept: accept, 'Rondo-Session-Key': key, ...(method === 'POST' && { 'Content-Type': 'application/json' }) };
+  if (method === 'POST') request.body = JSON.stringify(body ?? {});
   try {
-    response = await fetch(path, request);
+    const response = await fetch(path, request);
+    return response.ok ? await read(response) : await refused(response, path);
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (error instanceof ApiError || signal?.aborted) throw error;
+    if (isLate) throw new ApiError('deadline-exceeded', `rondod has not answered for ${patience / 1000} s; it may still do what it was asked`, 0);
     throw new ApiError('unavailable', 'rondod does not answer', 0);
+  } finally {
+    clearTimeout(timer);
+    // A stream goes on, and ends with its signal.
+    if (accept === 'application/json') signal?.removeEventListener('abort', leave);
   }
-  if (response.ok) return response;
+}
+
+/// Rejects with the error of a response.
+async function refused(response: Response, path: string): Promise<never> {
   let code = 'unavailable';
   let message = `rondod answered with status ${response.status}`;
   try {
@@ -51,13 +100,16 @@ async function send(method: string, path: string, body: Arguments | undefined, s
   } catch {
     // The text above says what is known.
   }
-  if (response.status === 401 && !path.endsWith('/session')) session.value = null;
+  if (response.status === 401 && !path.endsWith('/session')) {
+    if (session.value) ended.value = 'The session has ended: its token was removed, rondod was started again, or nobody used it for long.';
+    session.value = null;
+  }
   throw new ApiError(code, message, response.status);
 }
 
-/// Calls a command and returns its result. Rejects with an ApiError, or with an AbortError if 'signal' was aborted.
-export async function call<T>(command: string, args: Arguments = {}, signal?: AbortSignal): Promise<T> {
-  return (await (await send('POST', `/api/v1/${command}`, args, signal)).json()) as T;
+/// Calls a command and returns its result. Rejects with an ApiError, or with an AbortError if 'signal' was aborted. 'patience': milliseconds.
+export function call<T>(command: string, args: Arguments = {}, signal?: AbortSignal, patience = kPatience): Promise<T> {
+  return send('POST', `/api/v1/${command}`, args, (response) => response.json() as Promise<T>, { signal, patience });
 }
 
 /// Calls a command whose answer has no end: 'onRow' gets each row. Returns a function that ends it. 'onEnd' gets the error, if there is one.
@@ -65,7 +117,7 @@ export function follow<Row>(command: string, args: Arguments, onRow: (row: Row) 
   const abort = new AbortController();
   void (async () => {
     try {
-      const response = await send('POST', `/api/v1/${command}`, args, abort.signal, 'text/event-stream');
+      const response = await send('POST', `/api/v1/${command}`, args, async (begun) => begun, { signal: abort.signal, accept: 'text/event-stream' });
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       let rest = '';
       for (;;) {
@@ -96,19 +148,23 @@ export function follow<Row>(command: string, args: Arguments, onRow: (row: Row) 
 /// Asks who is signed in.
 export async function resume(): Promise<void> {
   try {
-    session.value = (await (await send('GET', '/api/v1/session', undefined)).json()) as Session;
-  } catch {
+    session.value = await send('GET', '/api/v1/session', undefined, (response) => response.json() as Promise<Session>);
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 0) ended.value = error.message;
     session.value = null;
   }
 }
 
 export async function signIn(token: string): Promise<void> {
-  session.value = (await (await send('POST', '/api/v1/session', { token })).json()) as Session;
+  const signed = await send('POST', '/api/v1/session', { token }, (response) => response.json() as Promise<Session & { key: string }>);
+  keep(signed.key);
+  ended.value = '';
+  session.value = signed;
 }
 
 export async function signOut(): Promise<void> {
   try {
-    await send('DELETE', '/api/v1/session', undefined);
+    await send('DELETE', '/api/v1/session', undefined, async () => undefined);
   } catch {
     // The cookie may be gone already.
   }

@@ -39,6 +39,17 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
+const kHour = 3_600_000;
+
+function wall(date: Date): string {
+  return `${date.getFullYear()} ${date.getMonth()} ${date.getDate()} ${date.getHours()} ${date.getMinutes()}`;
+}
+
+function offset(date: Date): string {
+  const minutes = -date.getTimezoneOffset();
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
+}
+
 /// An instant (RFC 3339) in the chosen zone: "2026-11-29 12:22:08".
 export function instant(text: string | null | undefined, fraction = false): string {
   if (!text) return '–';
@@ -51,7 +62,9 @@ export function instant(text: string | null | undefined, fraction = false): stri
   const time = utc
     ? `${two(date.getUTCHours())}:${two(date.getUTCMinutes())}:${two(date.getUTCSeconds())}`
     : `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-  return `${day} ${time}${fraction ? `.${String(date.getUTCMilliseconds()).padStart(3, '0')}` : ''}`;
+  // In the hour that the clock repeats, the offset tells which one is meant.
+  const repeated = !utc && [-kHour, kHour].some((ms) => wall(new Date(date.getTime() + ms)) === wall(date));
+  return `${day} ${time}${fraction ? `.${String(date.getUTCMilliseconds()).padStart(3, '0')}` : ''}${repeated ? ` ${offset(date)}` : ''}`;
 }
 
 /// How far an instant is from now: "in 5 min", "3 s ago".

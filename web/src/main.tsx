@@ -99,10 +99,14 @@ async function begin() {
   const token = /^#token=(.+)$/.exec(location.hash)?.[1];
   if (token) {
     history.replaceState(null, '', location.pathname + location.search);
+    await resume();
+    // A link must not make its reader somebody else unseen.
+    const question = `You are signed in as ${session.value?.name}. Sign in with the token of this link in its place?`;
+    if (session.value && !confirm(question)) return;
     try {
       await signIn(decodeURIComponent(token));
     } catch {
-      await resume();
+      // Whoever is signed in stays so.
     }
   } else {
     await resume();

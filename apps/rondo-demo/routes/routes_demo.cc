@@ -441,7 +441,7 @@ Status RoutesDemo::run() {
   return equal;
 }
 
-void RoutesDemo::serve() {
+Status RoutesDemo::serve() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
@@ -458,9 +458,13 @@ void RoutesDemo::serve() {
   const int fd = ::signalfd(-1, &set, SFD_CLOEXEC);
   while (daemon_->running()) {
     pollfd waiting{fd, POLLIN, 0};
-    if (::poll(&waiting, 1, 500) > 0) break;
+    if (::poll(&waiting, 1, 500) > 0) {
+      ::close(fd);
+      return {};
+    }
   }
   ::close(fd);
+  return {StatusCode::Unavailable, "rondod has ended, with exit code " + std::to_string(daemon_->stop())};
 }
 
 }  // namespace rondo::demo

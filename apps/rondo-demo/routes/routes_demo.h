@@ -55,7 +55,8 @@ class RoutesDemo {
   explicit RoutesDemo(RoutesOptions options) : options_(std::move(options)) {}
   Status run();
   const Report& report() const noexcept { return report_; }
-  void serve();
+  /// Serves until a signal. Unavailable if rondod ends before.
+  Status serve();
 
  private:
   Status prepare_routes();

@@ -23,15 +23,22 @@ export function NewJob() {
   return <Form title="Add a job" before={undefined} initial={{ name: '' }} />;
 }
 
-/// `job-put` edits a job that is there.
-async function isThere(name: string): Promise<boolean> {
+/// The definition that the daemon has now.
+async function stored(name: string): Promise<Definition | undefined> {
   try {
-    await call('job', { name });
-    return true;
+    return definitionOf(await call<JobRow>('job', { name }));
   } catch (error) {
-    if (error instanceof ApiError && error.code === 'not-found') return false;
+    if (error instanceof ApiError && error.code === 'not-found') return undefined;
     throw error;
   }
+}
+
+/// Why a definition may not be written over what the daemon has: `job-put` replaces a whole job. 'before': as the reader has seen it.
+function conflict(before: Definition | undefined, now: Definition | undefined): string | undefined {
+  if (!before) return now && `there is a job '${now.name}' already`;
+  if (!now) return `the job '${before.name}' was removed meanwhile`;
+  const [change] = changesOf(before, now);
+  return change && `the job was changed meanwhile (${change.label}: ${change.after || 'none'}): open the form again`;
 }
 
 export function EditJob({ name }: { name: string }) {
@@ -68,7 +75,8 @@ function Form({ title, before, initial }: { title: string; before: Definition | 
     setTrouble('');
     setBusy(true);
     try {
-      if (!before && (await isThere(definition.name))) return setTrouble(`there is a job '${definition.name}' already`);
+      const other = conflict(before, await stored(definition.name));
+      if (other) return setTrouble(other);
       const checked = await call<JobRow>('job-put', { definition: text, start: !before && start, dry_run: true });
       if (checked.warning && warned?.of !== text) return setWarned({ of: text, warning: checked.warning });
       await call('job-put', { definition: text, start: !before && start });

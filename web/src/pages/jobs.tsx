@@ -16,7 +16,7 @@ import { RunPage } from './run';
 export function Jobs({ parts }: { parts: string[] }) {
   const { query } = place.value;
   const [name, run] = parts;
-  if (name !== undefined && run !== undefined) return <RunPage key={`${name} ${run}`} name={name} number={Number(run)} />;
+  if (name !== undefined && run !== undefined && /^\d+$/.test(run)) return <RunPage key={`${name} ${run}`} name={name} number={Number(run)} />;
   if (name !== undefined) return query.get('edit') && mayDefine() ? <EditJob key={name} name={name} /> : <Job key={name} name={name} />;
   if (query.get('new') && mayDefine()) return <NewJob />;
   const view = query.get('view');

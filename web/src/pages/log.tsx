@@ -73,7 +73,7 @@ export function Log() {
         <div class="bar-of-tools">
           <Search label="Find in the log" value={find} change={(value) => setQuery('find', value)} />
           <Choice label="Level" value={level} values={[['', 'all'], ['info', 'info and above'], ['warn', 'warn and error'], ['error', 'error']]} change={(value) => setQuery('level', value)} />
-          <span class="note">{count(found.length)} of the newest {count(lines.length)} lines, the newest first. They follow every 2 s.</span>
+          {log.data && <span class="note">{count(found.length)} of the newest {count(lines.length)} lines, the newest first. They follow every 2 s.</span>}
         </div>
         <Waiting error={log.error} has={log.data !== undefined} />
         {log.data && found.length === 0 && <Empty>{lines.length > 0 ? 'No line matches.' : 'The log has no line.'}</Empty>}

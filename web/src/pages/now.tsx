@@ -61,13 +61,15 @@ export interface TableCounts {
 }
 
 const kKept = 180;
+/// Seconds between two answers, after which their difference is no rate of now.
+const kGap = 5;
 
 interface Rates {
   last?: Top;
   times: number[];
-  turns: number[];
-  done: number[];
-  orders: number[];
+  turns: (number | null)[];
+  done: (number | null)[];
+  orders: (number | null)[];
 }
 /// They stay while the reader looks at other pages.
 const rates = signal<Rates>({ times: [], turns: [], done: [], orders: [] });
@@ -83,13 +85,17 @@ function note(top: Top) {
     rates.value = { last: top, times: [], turns: [], done: [], orders: [] };
     return;
   }
-  const add = (list: number[], value: number) => [...list.slice(1 - kKept), value];
+  const now = Date.now() / 1000;
+  // Nothing was measured while the page was hidden, or the daemon gave no answer.
+  const isGap = seconds > kGap;
+  const add = <T,>(list: T[], value: T, gap: T) => [...list, ...(isGap ? [gap, value] : [value])].slice(-kKept);
+  const rate = (value: number) => value / seconds;
   rates.value = {
     last: top,
-    times: add(times, Date.now() / 1000),
-    turns: add(turns, (top.turns - last.turns) / seconds),
-    done: add(done, (sum(top, 'done') - sum(last, 'done')) / seconds),
-    orders: add(orders, ((top.dataplane?.applied ?? 0) - (last.dataplane?.applied ?? 0)) / seconds),
+    times: add(times, now, now - seconds + 0.5),
+    turns: add<number | null>(turns, isGap ? null : rate(top.turns - last.turns), null),
+    done: add<number | null>(done, isGap ? null : rate(sum(top, 'done') - sum(last, 'done')), null),
+    orders: add<number | null>(orders, isGap ? null : rate((top.dataplane?.applied ?? 0) - (last.dataplane?.applied ?? 0)), null),
   };
 }
 
@@ -156,7 +162,7 @@ export function Now() {
           {top.data.dataplane && <Figure name="Orders a second" note={`${count(top.data.dataplane.in_flight)} in flight`}>{short(orders.at(-1) ?? 0)}</Figure>}
           <Figure name="Rows that wait" kind={parked ? 'warn' : 'idle'}><A href={to(['parked'])}>{count(parked)}</A></Figure>
           <Figure name="Longest wait for a turn, now">{span(waits / 1000)}</Figure>
-          <Figure name="Longest turn" note={`${count(top.data.long_turns)} over 1 ms`}>{span(top.data.longest_turn_us / 1000)}</Figure>
+          <Figure name="Longest turn" note={`${count(top.data.long_turns)} over 5 ms`}>{span(top.data.longest_turn_us / 1000)}</Figure>
           <Figure name="Memory">{bytes(top.data.rss_bytes)}</Figure>
         </div>
       )}

@@ -39,7 +39,7 @@ function Known({ stats, error }: { stats: Stats | undefined; error: ReturnType<t
         <>
           {!stats.healthy && <p class="message bad">{stats.trouble}</p>}
           <div class="figures">
-            <Figure name="Planned" note={`${count(stats.running)} running, ${count(stats.pending)} due`}>{count(stats.planned)}</Figure>
+            <Figure name="Planned" note={`${count(stats.running)} running, ${count(Math.max(0, stats.pending - stats.running))} due`}>{count(stats.planned)}</Figure>
             <Figure name="Succeeded">{count(stats.succeeded)}</Figure>
             <Figure name="Failed" kind={stats.failed ? 'bad' : 'idle'}>{count(stats.failed)}</Figure>
             <Figure name="Late, p99" kind={stats.late_us_p99 > kLate ? 'warn' : 'idle'}>{span(stats.late_us_p99 / 1000)}</Figure>

@@ -45,7 +45,7 @@ function Facts({ find }: { find: string }) {
       <Panel>
         <div class="bar-of-tools">
           <Search label="Find a fact" value={find} change={(value) => setQuery('find', value)} />
-          <span class="note">{count(all.reduce((sum, fact) => sum + fact.rows, 0))} rows wait for {count(all.length)} facts. A row that lacks several counts under the first.</span>
+          {parked.data && <span class="note">{count(all.reduce((sum, fact) => sum + fact.rows, 0))} rows wait for {count(all.length)} facts. A row that lacks several counts under the first.</span>}
         </div>
         <Waiting error={parked.error} has={parked.data !== undefined} />
         {parked.data && found.length === 0 && <p class="message">{find ? 'No fact matches.' : 'No row waits.'}</p>}

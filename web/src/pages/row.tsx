@@ -24,7 +24,7 @@ export interface Link {
   op?: string;
   fact?: Fact;
 }
-interface Why {
+export interface Why {
   chain: Link[];
   cycle: boolean;
   cut_short: boolean;

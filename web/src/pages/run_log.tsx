@@ -20,6 +20,8 @@ interface Piece {
 const kKept = 2_000_000;
 /// An answer without output waits at the daemon; one that did not is followed by this pause.
 const kPause = 1000;
+/// An answer may wait for output, and for a worker that is slow.
+const kLogPatience = 90_000;
 /// Errors that pass: no answer, too many readers, a worker that is away or slow.
 const kPassing = [0, 429, 503, 504];
 
@@ -48,7 +50,7 @@ async function readLog(run: number, abort: AbortSignal, show: (text: string) => 
     const from = nexts.get(worker) ?? 0;
     let piece: Piece;
     try {
-      piece = await call<Piece>('job-log', { run, from, wait: true, worker: worker || undefined }, abort);
+      piece = await call<Piece>('job-log', { run, from, wait: true, worker: worker || undefined }, abort, kLogPatience);
     } catch (error) {
       if (abort.aborted || !(error instanceof ApiError && kPassing.includes(error.status))) throw error;
       say(error.message);
@@ -61,7 +63,7 @@ async function readLog(run: number, abort: AbortSignal, show: (text: string) => 
       const at = `attempt ${Math.max(piece.attempt ?? 1, 1)}, ${piece.worker}`;
       if (at !== shownAt) decoder = new TextDecoder();
       if (shownAt !== '' && at !== shownAt) show(`--- ${at} ---\n`);
-      if (piece.from > from) show(`(${bytes(piece.from - from)} are not kept)\n`);
+      if (piece.from > from) show(`\n(${bytes(piece.from - from)} are not kept)\n`);
       show(decoder.decode(bytesOf(piece.data), { stream: true }));
       shownAt = at;
     }
@@ -115,7 +117,7 @@ export function RunLog({ run }: { run: number }) {
   }, [shown, follows]);
   const download = () => {
     const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([text], { type: 'text/plain' }));
+    link.href = URL.createObjectURL(new Blob([raw], { type: 'text/plain' }));
     link.download = `run-${run}.log`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

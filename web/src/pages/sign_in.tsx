@@ -1,6 +1,6 @@
 // Signing in with a token of the API.
 import { useState } from 'preact/hooks';
-import { signIn } from '../api';
+import { ended, signIn } from '../api';
 
 export function SignIn() {
   const [token, setToken] = useState('');
@@ -22,6 +22,7 @@ export function SignIn() {
       >
         <img src="/console/icon.svg" alt="" width="40" height="40" />
         <h1>Rondo</h1>
+        {ended.value && !error && <p class="message" role="status">{ended.value}</p>}
         <label>
           Token
           <input type="password" value={token} autocomplete="current-password" autofocus required onInput={(event) => setToken(event.currentTarget.value)} />

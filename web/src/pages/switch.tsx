@@ -7,6 +7,9 @@ import { A, place, setQuery, to } from '../router';
 import { act, type Polled, usePoll } from '../state';
 import { CountsBar, type TableCounts } from './now';
 
+/// All objects are read back for it.
+const kReadPatience = 120_000;
+
 interface Port {
   name: string;
   exists: boolean;
@@ -98,9 +101,9 @@ function Ports() {
 
 function Resources({ rooms }: { rooms: Record<string, Room> }) {
   return (
-    <Panel title="Objects in the data plane">
+    <Panel title="Objects that rows hold in the data plane">
       <List
-        name="Objects in the data plane"
+        name="Objects that rows hold in the data plane"
         rows={Object.entries(rooms)}
         id={([name]) => name}
         columns={[
@@ -157,10 +160,10 @@ function Drift({ audit }: { audit: NonNullable<Stats['audit']> }) {
   const [asks, setAsks] = useState(false);
   const compare = async () => {
     setBusy(true);
-    await act('The data plane was compared with the rows', async () => setFound(await call<Differences>('diff')));
+    await act('The data plane was compared with the rows', async () => setFound(await call<Differences>('diff', {}, undefined, kReadPatience)));
     setBusy(false);
   };
-  const repair = () => act('The differences were repaired', async () => setFound(await call<Differences>('resync')));
+  const repair = () => act('The repair has ended: its counts are on the page', async () => setFound(await call<Differences>('resync', {}, undefined, kReadPatience)));
   return (
     <Panel
       title="Differences between the data plane and the rows"

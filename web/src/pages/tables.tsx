@@ -7,7 +7,7 @@ import { Choice, Confirm, Empty, List, Page, Panel, Search, State, Waiting } fro
 import { A, place, setQuery, to } from '../router';
 import { act, usePoll } from '../state';
 import { CountsBar, type TableCounts } from './now';
-import { RowPage } from './row';
+import { RowPage, type Why } from './row';
 
 export type FieldList = [string, string][];
 
@@ -47,6 +47,7 @@ function AllTables() {
               { name: 'Waiting', right: true, cell: (row) => (row.waiting ? <A href={to(['parked'], { table: row.table })}>{count(row.waiting)}</A> : count(row.waiting)) },
               { name: 'Withdrawn', right: true, cell: (row) => count(row.withdrawn) },
               { name: 'Refused', right: true, cell: (row) => count(row.refused) },
+              { name: 'Lost', right: true, cell: (row) => count(row.lost) },
               { name: 'Rejected', right: true, cell: (row) => (row.rejected ? <A href={to(['tables', row.table], { show: 'rejected' })}>{count(row.rejected)}</A> : count(row.rejected)) },
             ]}
           />
@@ -129,26 +130,41 @@ function parse(text: string): FieldList {
   });
 }
 
-/// Writes a row: the fields replace those that it has.
+/// Why the newest change of a row is rejected; undefined: it is not, or its consumer has not come to it within a second.
+async function rejection(table: string, key: string): Promise<string | undefined> {
+  for (let look = 0; look < 5; ++look) {
+    const [row] = (await call<Why>('why', { table, key })).chain;
+    if (row && !['queued', 'in-flight'].includes(row.state)) return row.state === 'rejected' ? row.note : undefined;
+    await new Promise((done) => setTimeout(done, 200));
+  }
+  return undefined;
+}
+
+/// Writes the fields of a row that its reader has changed.
 export function EditRow(props: { table: string; rowKey?: string; fields: FieldList; close: () => void; done: () => void }) {
-  const before = props.fields.map(([name, value]) => `${name}=${value}`).join('\n');
+  // The row may change while its reader writes: only what the reader changes is written.
+  const [before] = useState(props.fields);
   const [key, setKey] = useState(props.rowKey ?? '');
-  const [text, setText] = useState(before);
+  const [text, setText] = useState(before.map(([name, value]) => `${name}=${value}`).join('\n'));
   const fields = parse(text);
   const names = new Set(fields.map(([name]) => name));
-  const changes = [
-    ...fields.filter(([name, value]) => props.fields.find(([old]) => old === name)?.[1] !== value).map(([name, value]) => `${name} = ${value}`),
-    ...props.fields.filter(([name]) => !names.has(name)).map(([name]) => `without ${name}`),
-  ];
+  const changed = fields.filter(([name, value]) => before.find(([old]) => old === name)?.[1] !== value);
+  const removed = before.filter(([name]) => !names.has(name));
+  const changes = [...changed.map(([name, value]) => `${name} = ${value}`), ...removed.map(([name]) => `without ${name}`)];
   return (
     <Confirm
       title={props.rowKey === undefined ? `Add a row to ${props.table}` : `Change ${props.rowKey}`}
-      verb="Write"
-      disabled={key === '' || (props.rowKey !== undefined && changes.length === 0)}
+      verb={props.rowKey !== undefined && changes.length === 0 ? 'Write again' : 'Write'}
+      disabled={key === ''}
       close={props.close}
       confirm={async () => {
-        const written = await act(`${key} was written`, () => call('set', { table: props.table, key, fields, replace: true }));
-        if (written) props.done();
+        const sent = changes.length === 0 ? { fields } : { fields: changed, unset: removed.map(([name]) => [name, '']) };
+        const written = await act(`${key} was written`, async () => {
+          await call('set', { table: props.table, key, ...sent });
+          const refusal = await rejection(props.table, key);
+          if (refusal) throw new Error(`${key} was written, and is rejected: ${refusal}`);
+        });
+        props.done();
         return written;
       }}
     >
@@ -156,7 +172,7 @@ export function EditRow(props: { table: string; rowKey?: string; fields: FieldLi
       <label>Fields, one NAME=VALUE a line<textarea value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} /></label>
       <div>
         <h3>What changes</h3>
-        {changes.length === 0 ? <Empty>Nothing yet.</Empty> : <ul>{changes.map((change) => <li class="mono">{change}</li>)}</ul>}
+        {changes.length === 0 ? <Empty>{props.rowKey === undefined ? 'Nothing yet.' : 'Nothing yet. The row may be written again as it is.'}</Empty> : <ul>{changes.map((change) => <li class="mono">{change}</li>)}</ul>}
       </div>
     </Confirm>
   );

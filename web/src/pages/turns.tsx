@@ -181,7 +181,7 @@ function Policy() {
     <>
       {now && (
         <div class="figures">
-          <Figure name="Longest turn" note={`${count(now.long_turns)} over 1 ms`}>{span(now.longest_turn_us / 1000)}</Figure>
+          <Figure name="Longest turn" note={`${count(now.long_turns)} over 5 ms`}>{span(now.longest_turn_us / 1000)}</Figure>
           <Figure name="Turns that ended by time" note="with work left">{count(now.timed_out_turns)}</Figure>
           <Figure name="Stalls" kind={now.stalls ? 'bad' : 'idle'}>{count(now.stalls)}</Figure>
           <Figure name="Sources in quarantine" kind={now.quarantined ? 'bad' : 'idle'}>{count(now.quarantined)}</Figure>

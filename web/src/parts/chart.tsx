@@ -12,7 +12,7 @@ export interface Line {
 }
 
 /// 'data': seconds since 1970, then the values of each line. The chart is at least 'seconds' wide.
-export function Chart(props: { lines: Line[]; data: number[][]; seconds: number; label: string }) {
+export function Chart(props: { lines: Line[]; data: (number | null)[][]; seconds: number; label: string }) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(undefined);
   const chosen = theme.value;
