@@ -278,12 +278,13 @@ class Browser : public Api {
   /// The fields with the secrets of a session, "COOKIE|KEY".
   static std::string fields_of(std::string_view session) {
     const std::size_t bar = session.find('|');
-    return "Cookie: rondo_session=" + std::string{session.substr(0, bar)} + "\r\nRondo-Session-Key: " + std::string{session.substr(bar + 1)} + "\r\n";
+    return "Cookie: rondo_session=" + std::string{session.substr(0, bar)} +
+           "\r\nRondo-Session-Key: " + std::string{session.substr(bar + 1)} + "\r\n";
   }
   static std::string request(std::string_view line, std::string_view session, std::string_view body = {}, std::string_view more = kOwn) {
     return std::string{line} + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Type: application/json\r\n" +
-           (session.empty() ? "" : fields_of(session)) + std::string{more} +
-           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string{body};
+           (session.empty() ? "" : fields_of(session)) + std::string{more} + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+           std::string{body};
   }
   static std::string sign_in_with(const std::string& secret, std::string_view more = kOwn) {
     return request("POST /api/v1/session", {}, R"({"token":")" + secret + R"("})", more);

@@ -1,7 +1,7 @@
-// Sessions: browsers that signed in with a token. A page cannot keep a token safely, so the browser has two secrets in its place, and a call
-// needs both: a cookie, which no script reads, and a key, which the page keeps and sends. A browser sends a cookie to all ports of its host,
-// so other programs there may have the cookie, and no page of theirs has the key. The table is in memory: a restart ends all sessions. HTTP
-// thread, except Usage. Each function is O(log sessions) but begin().
+// Sessions: browsers that signed in with a token. A page cannot keep a token safely, so the browser has two secrets in its place, and a
+// call needs both: a cookie, which no script reads, and a key, which the page keeps and sends. A browser sends a cookie to all ports of its
+// host, so other programs there may have the cookie, and no page of theirs has the key. The table is in memory: a restart ends all
+// sessions. HTTP thread, except Usage. Each function is O(log sessions) but begin().
 #pragma once
 
 #include <atomic>

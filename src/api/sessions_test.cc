@@ -140,7 +140,8 @@ TEST(SessionCookies, ThoseOfTheNameAreFoundAmongOthers) {
   EXPECT_THAT(cookies({}), IsEmpty());
   EXPECT_THAT(cookies({{"Cookie", "a=1; rondo_session_1=x;b"}}), ElementsAre("x"));
   EXPECT_THAT(cookies({{"cookie", "rondo_session_1=x=y"}}), ElementsAre("x=y"));
-  EXPECT_THAT(cookies({{"Cookie", "Rondo_session_1=x; xrondo_session_1=x; rondo_session_1; rondo_session=x; rondo_session_2=x"}}), IsEmpty());
+  EXPECT_THAT(cookies({{"Cookie", "Rondo_session_1=x; xrondo_session_1=x; rondo_session_1; rondo_session=x; rondo_session_2=x"}}),
+              IsEmpty());
   // Another port of the host may have set more of them.
   EXPECT_THAT(cookies({{"Cookie", "rondo_session_1=x; rondo_session_1=y"}}), ElementsAre("x", "y"));
   EXPECT_THAT(cookies({{"Cookie", "rondo_session_1=x"}, {"Cookie", "rondo_session_1=y"}}), ElementsAre("x", "y"));

@@ -48,7 +48,8 @@ CommandHandler within_group(Jobs& jobs, CommandHandler handler) {
   return [&jobs, handler = std::move(handler)](const Arguments& arguments, const Reply& reply) {
     if (reply.caller().group.empty()) return handler(arguments, reply);
     const auto held = std::make_shared<Held>(Held{handler, arguments.json(), reply});
-    arguments.has("run") ? check_run(jobs, arguments.integer("run", 0), held) : check_job(jobs, arguments.text("name"), "job '" + arguments.text("name") + "'", held);
+    arguments.has("run") ? check_run(jobs, arguments.integer("run", 0), held)
+                         : check_job(jobs, arguments.text("name"), "job '" + arguments.text("name") + "'", held);
   };
 }
 

@@ -70,10 +70,10 @@ inline constexpr std::size_t kExecutorUnresolved = 1'000;
 
 /// Orders of one address that are being recorded in the store, or that it has not answered. A place lasts for a commit and a call, and a
 /// slower commit with more orders in it needs more places: with 8, three executors took half of 1,000 runs a second from a PostgreSQL whose
-/// disk had other writers. Seven executors that do not answer fill the lane of fast orders until their calls time out.
+/// disk had other writers. Thirteen executors that do not answer fill the lane of fast orders until their calls time out.
 /// Reached: its further orders wait in line, and other executors are preferred. Figure: none: a run says that it waits for this. Test:
 /// `ExecutorsTest.AnExecutorThatDoesNotAnswerLeavesRoomForTheOthers` with a lower limit.
-inline constexpr std::size_t kExecutorOrders = 32;
+inline constexpr std::size_t kExecutorOrders = 16;
 
 /// Callbacks whose answers wait until the ends in them are stored.
 /// Reached: the sender of a further callback is told to send it again. Figure: none: the executor gets the error. Test:
