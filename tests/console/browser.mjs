@@ -142,6 +142,83 @@ async function it_is_found_why_a_route_waits() {
   await end(made);
 }
 
+/// A page of a row can be loaded again and sent as a link, whatever its key.
+async function a_row_has_an_address() {
+  const made = await signedIn('viewer', 'tables/ROUTE_TABLE/198.51.100.0%2F24');
+  await made.page.reload();
+  await made.page.waitForSelector('h1:has-text("198.51.100.0/24")');
+  await end(made);
+}
+
+/// Only what the reader has changed is written.
+async function an_edit_keeps_what_others_wrote() {
+  const made = await signedIn('operator', 'tables/ROUTE_TABLE/192.0.2.0%2F24');
+  const { page } = made;
+  const row = { table: 'ROUTE_TABLE', key: '192.0.2.0/24' };
+  equal((await command('set', { ...row, fields: [['nexthop_group', '1'], ['mtu', '1400']] })).status, 200, 'status');
+  await page.waitForSelector('dd:has-text("1400")');
+  await page.click('button:has-text("Change")');
+  equal((await command('set', { ...row, fields: [['mtu', '1300']] })).status, 200, 'status');
+  await page.waitForSelector('dd:has-text("1300")');
+  await page.fill('dialog textarea', 'nexthop_group=2\nmtu=1400');
+  await page.click('dialog button[type=submit]');
+  await page.waitForSelector('.notice:has-text("was written")');
+  const { fields } = JSON.parse((await command('get', row)).text);
+  equal([...fields].sort(), [['mtu', '1300'], ['nexthop_group', '2']], 'fields');
+  // A refused change is told where it was made.
+  await page.click('button:has-text("Change")');
+  await page.fill('dialog textarea', 'mtu=1300');
+  await page.click('dialog button[type=submit]');
+  await page.waitForSelector('.notice.bad:has-text("is rejected")');
+  await end(made);
+}
+
+/// A job that was changed or removed meanwhile is not overwritten.
+async function an_edit_of_a_job_overwrites_nothing() {
+  const made = await signedIn('operator', 'jobs/nightly%2Fbackup?edit=1');
+  const { page } = made;
+  await page.getByLabel('Note for people', { exact: true }).fill('from the form');
+  const job = { name: 'nightly/backup', handler: 'none', schedule: 'cron 0 3 * * *', zone: 'Europe/Berlin', owner: 'platform' };
+  equal((await command('job-put', { definition: JSON.stringify(job) })).status, 200, 'status');
+  await page.click('button[type=submit]');
+  await page.waitForSelector('[role=alert]:has-text("changed meanwhile")');
+  equal(JSON.parse((await command('job', { name: job.name })).text).schedule, job.schedule, 'schedule');
+  await end(made);
+}
+
+/// A link of somebody else does not change who is signed in, unless the reader agrees.
+async function a_link_signs_nobody_over() {
+  const made = await signedIn('viewer');
+  const { page } = made;
+  const follow = async () => {
+    const asked = page.waitForEvent('dialog');
+    await page.goto('about:blank');
+    await page.goto(`${given.base}/console/jobs#token=${given.tokens.admin}`);
+    return asked;
+  };
+  await (await follow()).dismiss();
+  await page.waitForSelector('nav :has-text("viewer · viewer")');
+  await (await follow()).accept();
+  await page.waitForSelector('nav :has-text("admin · admin")');
+  await end(made);
+}
+
+/// A daemon that hangs does not look like one that is well.
+async function a_daemon_that_hangs_is_named() {
+  const made = await signedIn('viewer');
+  const { page } = made;
+  await page.waitForSelector('nav .health:has-text("healthy"), nav .health:has-text("trouble")');
+  process.kill(given.pid, 'SIGSTOP');
+  try {
+    await page.waitForSelector('nav .health:has-text("no answer")');
+    await page.waitForSelector('[role=alert]:has-text("has not answered")');
+  } finally {
+    process.kill(given.pid, 'SIGCONT');
+  }
+  await page.waitForSelector('nav .health:not(:has-text("no answer"))');
+  await end(made);
+}
+
 /// Each step of a change appears with its time while the reader looks.
 async function a_change_is_traced() {
   const made = await signedIn();
@@ -309,6 +386,11 @@ await run([
   it_is_found_what_failed,
   turns_are_drawn,
   a_viewer_sees_no_action,
+  a_row_has_an_address,
+  an_edit_keeps_what_others_wrote,
+  an_edit_of_a_job_overwrites_nothing,
+  a_link_signs_nobody_over,
+  a_daemon_that_hangs_is_named,
   a_change_is_traced,
   it_is_found_why_a_route_waits,
   the_page_is_guarded_by_its_headers,

@@ -104,7 +104,7 @@ def main(rondo, rondod, cache, *only):
             worker = subprocess.Popen([rondo, "worker", "--config", config], stdout=log, stderr=log)
             try:
                 given = {"base": f"http://127.0.0.1:{box.port}", "tokens": box.tokens, "chromium": chromium, "only": only,
-                         "pictures": pictures or os.path.join(box.folder, "pictures"), "failed": box.failed_run(), "documents": pictures is not None}
+                         "pictures": pictures or os.path.join(box.folder, "pictures"), "failed": box.failed_run(), "pid": box.daemon.process.pid, "documents": pictures is not None}
                 for name in ("browser.mjs", "kit.mjs"):
                     shutil.copy(os.path.join(HERE, name), cache)  # Beside node_modules, where Node looks for packages.
                 subprocess.run(["node", os.path.join(cache, "browser.mjs"), json.dumps(given)], check=True, timeout=PATIENCE * 4)

@@ -73,12 +73,13 @@ async function send<T>(method: string, path: string, body: Arguments | undefined
     isLate = true;
     leave();
   }, patience);
+  const used = key;
   const request: RequestInit = { method, credentials: 'same-origin', cache: 'no-store', signal: abort.signal };
-  request.headers = { Accept: accept, 'Rondo-Session-Key': key, ...(method === 'POST' && { 'Content-Type': 'application/json' }) };
+  request.headers = { Accept: accept, 'Rondo-Session-Key': used, ...(method === 'POST' && { 'Content-Type': 'application/json' }) };
   if (method === 'POST') request.body = JSON.stringify(body ?? {});
   try {
     const response = await fetch(path, request);
-    return response.ok ? await read(response) : await refused(response, path);
+    return response.ok ? await read(response) : await refused(response, path, used);
   } catch (error) {
     if (error instanceof ApiError || signal?.aborted) throw error;
     if (isLate) throw new ApiError('deadline-exceeded', `rondod has not answered for ${patience / 1000} s; it may still do what it was asked`, 0);
@@ -90,8 +91,8 @@ async function send<T>(method: string, path: string, body: Arguments | undefined
   }
 }
 
-/// Rejects with the error of a response.
-async function refused(response: Response, path: string): Promise<never> {
+/// Rejects with the error of a response to a call with the key 'used'.
+async function refused(response: Response, path: string, used: string): Promise<never> {
   let code = 'unavailable';
   let message = `rondod answered with status ${response.status}`;
   try {
@@ -100,7 +101,8 @@ async function refused(response: Response, path: string): Promise<never> {
   } catch {
     // The text above says what is known.
   }
-  if (response.status === 401 && !path.endsWith('/session')) {
+  // A call of a session before this one says nothing about this one.
+  if (response.status === 401 && used === key && !path.endsWith('/session')) {
     if (session.value) ended.value = 'The session has ended: its token was removed, rondod was started again, or nobody used it for long.';
     session.value = null;
   }
