@@ -126,8 +126,7 @@ class HangingServer : public test::JobsTestbed {};
 
 /// It said that all was well.
 TEST_F(HangingServer, HealthSaysThatTheDatabaseDoesNotAnswer) {
-  const auto file = make_sqlite_job_store(path()).value();
-  const auto store = std::make_shared<HangingStore>(*file);
+  const auto store = std::make_shared<HangingStore>(make_sqlite_job_store(path()).value());
   runtime = std::make_unique<Runtime>();
   jobs = std::make_unique<Jobs>(*runtime, store, options);
   jobs->start();
@@ -152,7 +151,7 @@ class UnsureStore final : public test::PassingJobStore {
 class UnsureClaim : public test::JobsTestbed {
  protected:
   void open_unsure() {
-    store = std::make_shared<UnsureStore>(*file);
+    store = std::make_shared<UnsureStore>(make_sqlite_job_store(path()).value());
     runtime = std::make_unique<Runtime>();
     jobs = std::make_unique<Jobs>(*runtime, store, options);
   }
@@ -163,7 +162,6 @@ class UnsureClaim : public test::JobsTestbed {
       return activity && activity->text.find("another scheduler may run the jobs") != std::string::npos;
     });
   }
-  const std::shared_ptr<JobStore> file = make_sqlite_job_store(path()).value();
   std::shared_ptr<UnsureStore> store;
 };
 

@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "jobs/job_store.h"
@@ -17,7 +19,10 @@ namespace rondo::jobs::test {
 
 class PassingJobStore : public JobStore {
  public:
+  /// 'store' must outlive this.
   explicit PassingJobStore(JobStore& store) : store_(store) {}
+  /// Keeps 'store': for a test whose fixture destroys the jobs after the test's own variables.
+  explicit PassingJobStore(std::shared_ptr<JobStore> store) : kept_(std::move(store)), store_(*kept_) {}
   Status claim() override { return store_.claim(); }
   Result<bool> is_changed_elsewhere() override { return store_.is_changed_elsewhere(); }
   Result<std::vector<SchedulerClaim>> schedulers() override { return store_.schedulers(); }
@@ -63,6 +68,7 @@ class PassingJobStore : public JobStore {
   JobStore& store() noexcept { return store_; }
 
  private:
+  const std::shared_ptr<JobStore> kept_;
   JobStore& store_;
 };
 
