@@ -145,7 +145,7 @@ def measure_idle(box, chromium, cache, pairs, seconds):
 
 
 def follow(box, command, **arguments):
-    """Signs in, and opens a stream of events that nobody reads."""
+    """Signs in, and opens a stream of events. The caller reads none of them."""
     reader = socket.create_connection(("127.0.0.1", box.port))
     reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     origin = f"http://127.0.0.1:{box.port}"

@@ -108,8 +108,8 @@ class MetricsReader {
 
 class Metrics {
  public:
-  /// 'commands' are those that the daemon has, 'adopt' as for Api. 'api' knows the callers; null: each caller is served. It must outlive
-  /// this.
+  /// 'commands' are the names of the daemon's commands. 'adopt' is as for Api. 'api' knows the callers; null: each caller is served. It
+  /// must outlive this.
   Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api, Duration patience = limits::kMetricsTime);
 
   static bool serves(std::string_view path) noexcept { return path == "/metrics"; }
