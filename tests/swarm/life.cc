@@ -6,6 +6,7 @@
 #include "table_life.h"
 #ifdef RONDO_SWARM_JOBS  // They need SQLite.
 #include "job_life.h"
+#include "schedulers_life.h"
 #endif
 
 namespace rondo::swarm {
@@ -72,9 +73,9 @@ void live(Life& life, std::uint64_t turns) {
 
 std::vector<std::string_view> programs() {
   return {
-      "tables", "agent", "meddled", "vrfs", "vlans", "lags", "fpm",
+      "tables",     "agent", "meddled", "vrfs", "vlans", "lags", "fpm",
 #ifdef RONDO_SWARM_JOBS
-      "jobs",
+      "schedulers", "jobs",
 #endif
   };
 }
@@ -88,6 +89,7 @@ std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed) {
   if (program == "lags") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::MeddleWithLags);
   if (program == "fpm") return std::make_unique<FpmLife>(seed);
 #ifdef RONDO_SWARM_JOBS
+  if (program == "schedulers") return std::make_unique<SchedulersLife>(seed);
   if (program == "jobs") return std::make_unique<JobLife>(seed);
 #endif
   return nullptr;

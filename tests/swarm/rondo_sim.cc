@@ -56,7 +56,7 @@ constexpr std::uint64_t kJobsMax = 256;
 
 constexpr const char* kHelp =
     "Usage: rondo-sim [--program NAME] [--seed N] [--seeds COUNT] [--turns N] [--jobs N] [--watch TEXT] [--hash]\n"
-    "  --program NAME  tables, agent, meddled, vrfs, vlans, lags, fpm or jobs; all without it\n"
+    "  --program NAME  tables, agent, meddled, vrfs, vlans, lags, fpm, schedulers or jobs; all without it\n"
     "  --seed N        the first seed (1)\n"
     "  --seeds COUNT   so many, one after the other (1)\n"
     "  --turns N       of each life, about (3000)\n"
