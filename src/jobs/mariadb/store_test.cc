@@ -48,6 +48,26 @@ TEST(MariadbProperty, TheStoresInMariadbAndSqliteAnswerAlike) {
       [](const std::string& name) { return make_mariadb_job_store(mariadb_kit::server().made_anew(name)).value(); });
 }
 
+TEST(MariadbTls, AStoreChecksTheServerAndSendsNoPasswordToAStranger) {
+  RONDO_NEEDS_MARIADB();
+  auto& server = static_cast<mariadb_kit::MariadbServer&>(mariadb_kit::server());
+  server.made_anew("tls");
+  const TemporaryFolder folder;
+  const std::string passfile = (folder / "password").string();
+  std::ofstream(passfile) << "secret\n";
+  ASSERT_EQ(::chmod(passfile.c_str(), 0600), 0);
+  const auto claimed = [&](const std::string& options) {
+    const auto store = make_mariadb_job_store(server.tls_url("tls") + "passfile=" + passfile + options);
+    return store ? (*store)->claim() : store.error();
+  };
+  EXPECT_EQ(claimed("&ssl-ca=" + server.tls.ca_file()).to_string(), "ok");
+  EXPECT_EQ(claimed("&ssl-ca=" + server.tls.ca_file() + "&ssl-verify=off").to_string(), "ok");
+  // The server's certificate is by another authority, or nobody asked for TLS, which this user must use.
+  EXPECT_EQ(claimed("&ssl-ca=" + server.tls.stranger_cert_file()).code(), StatusCode::Unavailable);
+  EXPECT_THAT(claimed("&ssl-ca=" + server.tls.stranger_cert_file()).to_string(), HasSubstr("certificate"));
+  EXPECT_EQ(claimed("").code(), StatusCode::Unavailable);
+}
+
 TEST(MariadbAddress, AnAddressHasThesePartsAndTheOthersHaveDefaults) {
   const Address all = parse_address("mariadb://m%40e:p:%2f@[::1]:3307/jo%20bs?ssl-ca=/a&ssl-verify=off&passfile=/p").value();
   EXPECT_EQ(all.user, "m@e");

@@ -14,6 +14,7 @@
 #include "jobs/mariadb/database.h"
 #include "jobs/mariadb/text.h"
 #include "jobs/testing/database_server.h"
+#include "store/redis/testing/tls.h"
 
 /// The first line of a test that needs a server: without the program the test is skipped, with a message.
 #define RONDO_NEEDS_MARIADB() \
@@ -68,6 +69,9 @@ class Session final : public server_kit::Session {
 
 class MariadbServer final : public server_kit::DatabaseServer {
  public:
+  /// The server's certificate is for 127.0.0.1 and localhost.
+  const redis_kit::TlsFiles tls{folder_.path()};
+
   MariadbServer() : DatabaseServer({"mysql", "nobody"}, SIGKILL) {
     mysql_library_init(0, nullptr, nullptr);
     // A server that starts removes the temporary tables of all others in its folder for them.
@@ -75,7 +79,8 @@ class MariadbServer final : public server_kit::DatabaseServer {
                     "--tmpdir=" + folder_.path().string(), "--auth-root-authentication-method=normal", "--skip-test-db"});
     start();
     administer(
-        "CREATE USER rondo@localhost; GRANT ALL ON *.* TO rondo@localhost; REVOKE SUPER, READ_ONLY ADMIN ON *.* FROM rondo@localhost");
+        "CREATE USER rondo@localhost; GRANT ALL ON *.* TO rondo@localhost; REVOKE SUPER, READ_ONLY ADMIN ON *.* FROM rondo@localhost; "
+        "CREATE USER guarded IDENTIFIED BY 'secret' REQUIRE SSL; GRANT ALL ON *.* TO guarded");
   }
   ~MariadbServer() override { crash(); }
 
@@ -83,13 +88,18 @@ class MariadbServer final : public server_kit::DatabaseServer {
   void start() override {
     blocker_.reset();
     start_server({program("mariadbd"), "--no-defaults", "--datadir=" + folder_.file("data"), "--tmpdir=" + folder_.path().string(),
-                  "--socket=" + socket(), "--pid-file=" + folder_.file("pid"), "--skip-networking", "--log-bin=" + folder_.file("binlog"),
-                  "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M",
-                  "--general-log-file=" + folder_.file("statements")},
+                  "--socket=" + socket(), "--pid-file=" + folder_.file("pid"), "--bind-address=127.0.0.1",
+                  "--port=" + std::to_string(port_), "--ssl-cert=" + tls.server_cert_file(), "--ssl-key=" + tls.server_key_file(),
+                  "--log-bin=" + folder_.file("binlog"), "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=32M",
+                  "--innodb-log-file-size=16M", "--general-log-file=" + folder_.file("statements")},
                  [this] {
                    const std::unique_ptr<MYSQL, decltype(&mysql_close)> connection(mysql_init(nullptr), mysql_close);
                    return mysql_real_connect(connection.get(), nullptr, "root", "", nullptr, 0, socket().c_str(), 0) != nullptr;
                  });
+  }
+  /// The address for a user who must use TLS, by TCP. Options of the URL follow.
+  std::string tls_url(const std::string& database) const {
+    return "mariadb://guarded@127.0.0.1:" + std::to_string(port_) + "/" + database + "?";
   }
   std::string url(const std::string& database) const override { return "mariadb://rondo@/" + database + "?socket=" + socket(); }
   std::string made(const std::string& database) override {
@@ -149,6 +159,7 @@ class MariadbServer final : public server_kit::DatabaseServer {
   std::size_t statements() const override { return count(text_of("statements"), " Query\t"); }
 
  private:
+  const std::uint16_t port_ = redis_kit::free_port();
   std::string socket() const { return folder_.file("socket"); }
   std::unique_ptr<server_kit::Session> blocker_;
 };
