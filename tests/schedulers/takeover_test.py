@@ -75,6 +75,7 @@ def check_schedulers(pair):
     assert [(row["shards"], row["state"], row["this"]) for row in mine] == [(64, "owner", True)], mine
     assert [(row["shards"], row["state"], row["this"]) for row in theirs] == [(64, "owner", False), (0, "standby", True)], theirs
     assert mine[0]["name"] == theirs[0]["name"] and mine[0]["name"].startswith(f"process {pair.owner.daemon.process.pid} on "), (mine, theirs)
+    assert mine[0]["name"].endswith(f", http://127.0.0.1:{pair.owner.port}"), mine
     assert mine[0]["since"] == theirs[0]["since"] < mine[0]["until"] and theirs[1]["since"] is None, (mine, theirs)
     return mine[0]["since"]
 

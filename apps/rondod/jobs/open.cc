@@ -1,4 +1,9 @@
 // See job_service.h and executor_service.h. CMakeLists.txt defines RONDO_WITH_JOBS and RONDO_WITH_HTTP if this build has the components.
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
 #include "rondod/jobs/executor_service.h"
 #include "rondod/jobs/job_service.h"
 #include "rondod/notify/sender.h"
@@ -54,12 +59,27 @@ Status check_job_server_build(const std::string& url) {
 }
 
 #ifdef RONDO_WITH_JOBS
-Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string& url) {
+namespace {
+
+/// Where [http] listens, with the name of the host for all its addresses. Empty without HTTP.
+std::string reached_at(const Config& config) {
+  if (!config.http.enabled) return {};
+  std::string host = config.http.address;
+  if (std::array<char, 256> name{}; (host == "0.0.0.0" || host == "::") && ::gethostname(name.data(), name.size() - 1) == 0)
+    host = name.data();
+  if (host.find(':') != std::string::npos) host = "[" + host + "]";
+  return (config.http.certificate.empty() ? "http://" : "https://") + host + ":" + std::to_string(config.http.port);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<jobs::JobStore>> open_job_server(const Config& config) {
+  const std::string& url = config.jobs.store;
 #ifdef RONDO_WITH_POSTGRESQL
-  if (url.starts_with("postgresql:")) return jobs::make_postgresql_job_store(url);
+  if (url.starts_with("postgresql:")) return jobs::make_postgresql_job_store(url, reached_at(config));
 #endif
 #ifdef RONDO_WITH_MARIADB
-  if (url.starts_with("mariadb:")) return jobs::make_mariadb_job_store(url);
+  if (url.starts_with("mariadb:")) return jobs::make_mariadb_job_store(url, reached_at(config));
 #endif
   return failure(check_job_server_build(url));
 }

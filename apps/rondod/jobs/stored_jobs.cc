@@ -323,7 +323,7 @@ Result<std::shared_ptr<jobs::JobStore>> open_file(const JobSettings& settings, L
 
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,
                                                      Front* front) {
-  auto store = config.jobs.is_at_server() ? open_job_server(config.jobs.store) : open_file(config.jobs, log);
+  auto store = config.jobs.is_at_server() ? open_job_server(config) : open_file(config.jobs, log);
   if (!store) return failure(store.error());
   auto service = std::make_unique<StoredJobs>(std::move(*store), config, runtime, log);
   if (Status refused = service->open_executors(config, runtime, front); !refused.ok()) return failure(std::move(refused));

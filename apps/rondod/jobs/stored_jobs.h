@@ -13,7 +13,7 @@ namespace rondo::daemon {
 Status check_stored_jobs(const Config& config);
 
 /// The store in the database of a server. Unimplemented in a build without its client.
-Result<std::shared_ptr<jobs::JobStore>> open_job_server(const std::string& url);
+Result<std::shared_ptr<jobs::JobStore>> open_job_server(const Config& config);
 
 /// See open_jobs().
 Result<std::unique_ptr<JobService>> open_stored_jobs(const Config& config, Runtime& runtime, CommandRegistry& registry, Log& log,

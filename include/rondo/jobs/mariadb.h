@@ -23,6 +23,6 @@ class JobStore;
 /// a later version of the tables, or a database of another program.
 ///
 /// One scheduler at a time owns the jobs, as in PostgreSQL: see make_postgresql_job_store(). The functions of the store block.
-Result<std::shared_ptr<JobStore>> make_mariadb_job_store(const std::string& url);
+Result<std::shared_ptr<JobStore>> make_mariadb_job_store(const std::string& url, const std::string& reached_at = {});
 
 }  // namespace rondo::jobs

@@ -18,8 +18,10 @@ class JobStore;
 /// Errors: InvalidArgument if 'url' cannot be parsed; PermissionDenied if the user may not create the schema or use its tables;
 /// FailedPrecondition for a later version of the tables, or a schema "rondo" of another program.
 ///
+/// 'reached_at' is where people reach this scheduler, such as "http://db1:8700": other schedulers show it beside host and process.
+///
 /// One scheduler at a time owns the jobs, by a lease of 6 s in the database. A store whose lease another scheduler has taken fails each
 /// later write with FailedPrecondition: its user must end. The functions of the store block.
-Result<std::shared_ptr<JobStore>> make_postgresql_job_store(const std::string& url);
+Result<std::shared_ptr<JobStore>> make_postgresql_job_store(const std::string& url, const std::string& reached_at = {});
 
 }  // namespace rondo::jobs

@@ -10,7 +10,7 @@
 namespace rondo::jobs {
 
 struct SchedulerClaim {
-  std::string name = {};            // "process 123 on host", for people.
+  std::string name = {};            // "process 123 on host, http://host:8700", for people.
   std::size_t shards = 0;           // The parts of the jobs that it owns or has owned last, of 64. 0: it stands by.
   std::optional<WallTime> since{};  // When its claim began, by the clock of the database. Empty: it has none, or the store has no lease.
   std::optional<WallTime> until{};  // The end of its lease unless it renews it. Empty as 'since'.

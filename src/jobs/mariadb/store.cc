@@ -87,6 +87,8 @@ Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const serve
 
 }  // namespace mariadb
 
-Result<std::shared_ptr<JobStore>> make_mariadb_job_store(const std::string& url) { return mariadb::make_store(url, {}); }
+Result<std::shared_ptr<JobStore>> make_mariadb_job_store(const std::string& url, const std::string& reached_at) {
+  return mariadb::make_store(url, {.reached_at = reached_at});
+}
 
 }  // namespace rondo::jobs

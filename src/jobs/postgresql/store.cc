@@ -79,6 +79,8 @@ Result<std::shared_ptr<JobStore>> make_store(const std::string& url, const serve
 
 }  // namespace postgresql
 
-Result<std::shared_ptr<JobStore>> make_postgresql_job_store(const std::string& url) { return postgresql::make_store(url, {}); }
+Result<std::shared_ptr<JobStore>> make_postgresql_job_store(const std::string& url, const std::string& reached_at) {
+  return postgresql::make_store(url, {.reached_at = reached_at});
+}
 
 }  // namespace rondo::jobs

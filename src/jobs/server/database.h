@@ -23,8 +23,9 @@
 
 namespace rondo::jobs::server {
 
-/// What tests change about a store on a database server.
+/// What tests change about a store on a database server, and where people reach its scheduler: empty if they cannot.
 struct StoreOptions {
+  std::string reached_at = {};
   /// How long the jobs stay claimed after a renewal. A third of it after the last one, the next transaction renews.
   Duration lease{6s};
   /// A statement that waits longer for a lock fails.

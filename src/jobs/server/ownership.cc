@@ -37,7 +37,7 @@ Ownership::Ownership(Database& database, const Statements& statements, const Sto
       clock_(options.clock != nullptr ? *options.clock : system_clock_),
       lease_(options.lease),
       owner_(random_number()),
-      name_(name_of_this_process()) {}
+      name_(name_of_this_process() + (options.reached_at.empty() ? "" : ", " + options.reached_at)) {}
 
 Ownership::~Ownership() {
   // Without a connection the lease ends by itself, and a try could take seconds.

@@ -64,7 +64,7 @@ class Ownership {
   const Clock& clock_;
   const Duration lease_;
   const std::string owner_;
-  const std::string name_;
+  const std::string name_;  // "process 123 on host, http://host:8700"
   bool is_claimed_ = false;
   std::int64_t epoch_ = 0;
   Instant renewed_at_;  // When the last renewal was sent.

@@ -140,6 +140,7 @@ TEST_P(ServerStoreFence, SchedulersAreListedWithTheirLease) {
   server::StoreOptions short_lease = options;
   short_lease.lease = 30ms;
   const auto first = server().make_store(url, short_lease).value();
+  options.reached_at = "https://db1:8700";
   const auto second = made();
   const auto free = first->schedulers().value();
   ASSERT_EQ(free.size(), 1U);
@@ -153,7 +154,8 @@ TEST_P(ServerStoreFence, SchedulersAreListedWithTheirLease) {
   ASSERT_TRUE(second->claim().ok());
   const auto taken = second->schedulers().value();
   ASSERT_EQ(taken.size(), 1U);
-  EXPECT_EQ(taken[0].name, "process " + std::to_string(::getpid()) + expired[0].name.substr(expired[0].name.find(" on ")));
+  EXPECT_EQ(taken[0].name,
+            "process " + std::to_string(::getpid()) + expired[0].name.substr(expired[0].name.find(" on ")) + ", https://db1:8700");
   EXPECT_TRUE(taken[0].shards == 64 && !taken[0].is_expired && taken[0].is_here && taken[0].since > expired[0].until);
   clock.elapsed += options.lease / 2;
   ASSERT_TRUE(second->is_changed_elsewhere().has_value());

@@ -1,4 +1,4 @@
-// The schedulers that share the jobs of one database, each with its part of the 64 shards.
+// The schedulers on one database of jobs: the one that owns the 64 shards of the jobs, and the one that answers.
 import { call } from '../api';
 import { away, count, instant } from '../format';
 import { Bar, Empty, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
@@ -16,6 +16,13 @@ interface Scheduler {
 const kShards = 64;
 const kKinds: Record<Scheduler['state'], Kind> = { owner: 'good', expired: 'bad', standby: 'idle' };
 
+/** "process 123 on host, http://host:8700": the console of another scheduler is a link. */
+function Name({ of }: { of: Scheduler }) {
+  const [, process, address] = /^(.*), (https?:\/\/[^\s/]+)$/.exec(of.name) ?? [];
+  if (of.this || !address) return <>{of.name}</>;
+  return <>{process}, <a href={`${address}/console/schedulers`} rel="noreferrer">{address}</a></>;
+}
+
 export function Schedulers() {
   const schedulers = usePoll('job-schedulers', (signal) => call<{ rows: Scheduler[] }>('job-schedulers', {}, signal), 2000);
   const rows = schedulers.data?.rows ?? [];
@@ -26,7 +33,7 @@ export function Schedulers() {
     <Page title="Schedulers" live>
       <Panel>
         <Waiting error={schedulers.error} has={schedulers.data !== undefined} />
-        {alone && <Empty>The jobs are in a file of this rondod, which is their only scheduler. With a PostgreSQL or MariaDB database several schedulers share the jobs, and one takes over when another fails.</Empty>}
+        {alone && <Empty>The jobs are in a file of this rondod, which is their only scheduler. With a PostgreSQL or MariaDB database, another scheduler takes the jobs over when this one fails.</Empty>}
         {schedulers.data && !alone && (
           <p class={`message ${owned < kShards ? 'bad' : ''}`} role="status">
             {owned < kShards ? `${count(kShards - owned)} of ${kShards} shards have no owner: their jobs do not fire until a scheduler takes them.` : `All ${kShards} shards have an owner.`}
@@ -38,7 +45,7 @@ export function Schedulers() {
             rows={rows}
             id={(row) => row.name}
             columns={[
-              { name: 'Scheduler', class: 'key', cell: (row) => row.name },
+              { name: 'Scheduler', class: 'key', cell: (row) => <Name of={row} /> },
               { name: 'Here', cell: (row) => (row.this ? 'answers you' : '') },
               { name: 'State', cell: (row) => <State state={row.state} kind={kKinds[row.state]} /> },
               { name: 'Shards', right: true, cell: (row) => `${row.shards} of ${kShards}` },
