@@ -100,7 +100,14 @@ constexpr MetricName kNames[] = {
     {"stats", "notify", "given_up", "", "result=given_up", "rondo_notifications_total", Counter, 1, ""},
     {"stats", "notify", "dropped", "", "result=dropped", "rondo_notifications_total", Counter, 1, ""},
 
-    // --- executors and HTTP
+    {"stats", "jobs", "clock_offset_ms", "", "", "rondo_clock_offset_seconds", Gauge, kMs,
+     "The clock of the database of jobs less that of this machine, as of the last renewal of the lease."},
+
+    // --- workers, executors and HTTP
+    {"workers", "rows", "connected=true", "", "state=connected", "rondo_workers", Gauge, 1, "Workers by state."},
+    {"workers", "rows", "connected=false", "", "state=away", "rondo_workers", Gauge, 1, ""},
+    {"workers", "rows", "places", "connected=true", "", "rondo_worker_places", Gauge, 1, "Places for runs of connected workers."},
+    {"workers", "rows", "free", "connected=true", "", "rondo_worker_places_free", Gauge, 1, "Places without a run."},
     {"executors", "rows", "usable=true", "", "group,state=up", "rondo_executors", Gauge, 1, "Executors by state."},
     {"executors", "rows", "drained=true", "", "group,state=draining", "rondo_executors", Gauge, 1, ""},
     {"executors", "rows", "usable=false&drained=false", "", "group,state=broken", "rondo_executors", Gauge, 1, ""},

@@ -86,6 +86,8 @@ class JobStore {
   /// False at a time when the claim may have run out, so that another scheduler may have the jobs: no run may begin. The time is that of
   /// the monotonic clock. Any thread.
   virtual bool may_begin(Instant) const noexcept { return true; }
+  /// The clock of the database less that of this machine, as of the last renewal of the claim; 0 without one. Any thread.
+  virtual Duration clock_difference() const noexcept { return Duration{0}; }
   /// True once another scheduler has the jobs: each further change fails. Any thread.
   virtual bool is_taken_over() const noexcept { return false; }
   /// Returns the schedulers that have claimed jobs, also if their lease has ended, and this one. A store without leases returns this one

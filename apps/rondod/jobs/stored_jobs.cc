@@ -68,6 +68,8 @@ bool listens_at(pid_t process, const std::string& path) {
 constexpr std::size_t kNotes = 10;
 /// Runs that have waited for a worker for this time are a trouble, and not a note.
 constexpr Duration kWorkerPatience = 60s;
+/// A greater difference between the clocks of this machine and the database is worth a note.
+constexpr Duration kClockOffset = 500ms;
 /// After this time the workers of an earlier process would have connected.
 constexpr Duration kConnectPatience = 15s;
 
@@ -182,6 +184,7 @@ class StoredJobs final : public JobService {
                                  {"late_histogram", commands::histogram_json(figures.lateness_ns)},
                                  {"started", started_},
                                  {"stopped", stopped_},
+                                 {"clock_offset_ms", store_->clock_difference() / 1ms},
                                  {"active", jobs_.health().ok()},
                                  {"store_ok", health().ok()}};
     if (executors_ != nullptr) executors_->add_stats(stats);
@@ -192,6 +195,10 @@ class StoredJobs final : public JobService {
     if (const Status health = jobs_.health(); !health.ok()) {
       json::array& to = is_standby(health) ? notes : troubles;
       to.push_back(sentence("jobs: " + (is_standby(health) ? "standby: " + std::string{health.message()} : health.to_string())));
+    }
+    if (const Duration off = store_->clock_difference(); std::chrono::abs(off) > kClockOffset) {
+      notes.push_back(sentence("jobs: the clock of the database is " + std::to_string(std::chrono::abs(off) / 1ms) + " ms " +
+                               (off < Duration{0} ? "behind" : "ahead of") + " that of this machine: correct the clocks"));
     }
     if (const Status health = workers_.health(); !health.ok()) troubles.push_back(sentence("jobs: " + health.to_string()));
     if (const Status health = executors_ == nullptr ? Status{} : executors_->health(); !health.ok())

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <chrono>
 #include <random>
 
 #include "jobs/job_store.h"
@@ -169,10 +170,11 @@ Status Ownership::lose(std::string why) {
 }
 
 /// 'before': the own time when the question was sent. The answer is here now, so the database's time must be between both.
-Status Ownership::check_clock(WallTime before, std::int64_t microseconds) const {
+Status Ownership::check_clock(WallTime before, std::int64_t microseconds) {
   const auto theirs = WallTime::from_nanoseconds(microseconds * 1000);
   const WallTime after = clock_.wall_now();
-  const Duration difference = theirs < before ? before - theirs : theirs > after ? theirs - after : Duration{0};
+  clock_difference_ = (theirs < before ? theirs - before : theirs > after ? theirs - after : Duration{0}).count();
+  const Duration difference = std::chrono::abs(clock_difference());
   if (difference <= lease_ / 2) return {};
   return {StatusCode::FailedPrecondition, "the clock of the database is " + seconds_text(difference) +
                                               (theirs < before ? " behind" : " ahead of") + " that of this machine, and at most " +

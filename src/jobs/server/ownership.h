@@ -43,6 +43,8 @@ class Ownership {
   /// JobStore::may_begin() and is_taken_over(). Any thread.
   bool may_begin(Instant now) const noexcept { return now.nanoseconds() < trusted_until_; }
   bool is_taken_over() const noexcept { return is_lost_; }
+  /// JobStore::clock_difference(). Any thread.
+  Duration clock_difference() const noexcept { return Duration{clock_difference_}; }
 
  private:
   /// AlreadyExists if another store owns a shard.
@@ -56,7 +58,7 @@ class Ownership {
   bool is_renewal_due() const { return clock_.now() >= renewed_at_ + lease_ / 3; }
   void note_renewal(Instant sent);
   Status lose(std::string why);
-  Status check_clock(WallTime before, std::int64_t microseconds) const;
+  Status check_clock(WallTime before, std::int64_t microseconds);
 
   Database& database_;
   const Statements& statements_;
@@ -70,6 +72,7 @@ class Ownership {
   Instant renewed_at_;  // When the last renewal was sent.
   std::atomic<std::int64_t> trusted_until_ = INT64_MIN;
   std::atomic<bool> is_lost_ = false;
+  std::atomic<Duration::rep> clock_difference_ = 0;
   std::int64_t checked_in_ = 0;  // In this transaction.
   std::int64_t changes_ = 0;     // The version that was read last.
   Status lost_;                  // Once it is set, nothing is written any more.

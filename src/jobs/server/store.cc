@@ -88,6 +88,7 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
   Result<bool> is_changed_elsewhere() override { return ownership_.is_changed_elsewhere(); }
   bool may_begin(Instant now) const noexcept override { return ownership_.may_begin(now); }
   bool is_taken_over() const noexcept override { return ownership_.is_taken_over(); }
+  Duration clock_difference() const noexcept override { return ownership_.clock_difference(); }
   Result<std::vector<SchedulerClaim>> schedulers() override { return ownership_.schedulers(); }
   Status atomically(const std::function<Status()>& work) override { return database_->transaction(work); }
 

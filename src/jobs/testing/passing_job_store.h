@@ -25,6 +25,7 @@ class PassingJobStore : public JobStore {
   explicit PassingJobStore(std::shared_ptr<JobStore> store) : kept_(std::move(store)), store_(*kept_) {}
   Status claim() override { return store_.claim(); }
   Result<bool> is_changed_elsewhere() override { return store_.is_changed_elsewhere(); }
+  Duration clock_difference() const noexcept override { return store_.clock_difference(); }
   Result<std::vector<SchedulerClaim>> schedulers() override { return store_.schedulers(); }
   Status atomically(const std::function<Status()>& work) override { return store_.atomically(work); }
   Result<StoredJob> put(const Job& job, std::optional<WallTime> next) override { return store_.put(job, next); }
