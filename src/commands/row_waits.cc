@@ -64,7 +64,6 @@ class RowWaits::Wait {
 
   /// Returns true if the event may end the wait. The result is determined after the consumer's turn, when the row has its new state.
   bool hear(const RowEvent& event) {
-    if (event.key != change_.key()) return false;
     switch (event.what) {
       case RowEvent::What::Taken:
         if (!brings(*event.change, change_)) return false;
@@ -150,7 +149,7 @@ RowWaits::~RowWaits() = default;
 Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply) {
   reply.on_gone([this] { check_soon(); });
   auto wait = std::make_unique<Wait>(table, change, deadline, std::move(is_stored), std::move(reply));
-  auto tap = runtime_.tap(table, [this, wait = wait.get()](const RowEvent& event) {
+  auto tap = runtime_.tap_row(table, change.key(), [this, wait = wait.get()](const RowEvent& event) {
     if (wait->hear(event)) check_soon();
   });
   if (!tap) return tap.error();

@@ -109,7 +109,7 @@ void StoreSink::when_settled(Settled settled) {
 }
 
 Status StoreSink::write(Change change) {
-  if (!watchers_.traces()) return accept(std::move(change));
+  if (!watchers_.is_traced(change.key())) return accept(std::move(change));
   Status written = accept(change);
   if (written.ok()) watchers_.written(table_, change);
   return written;

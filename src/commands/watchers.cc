@@ -65,13 +65,15 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
     std::uint64_t missed = 0;  // If not 0, this is not an event, but the number of events missing here.
   };
 
+  /// Counts an event that has no room as missed. Call it before push(), and before any work for the event.
+  bool accepts_event() {
+    if (!reply_.wanted() || accepted_ >= until_.count) return false;
+    const bool has_room = events_.size() < limits::kWatchEvents && bytes_ < limits::kWatchBytes;
+    missed_ += !has_room;
+    missed_by_all_ += !has_room;
+    return has_room;
+  }
   void push(Event event) {
-    if (!reply_.wanted() || accepted_ >= until_.count) return;
-    if (events_.size() >= limits::kWatchEvents || bytes_ >= limits::kWatchBytes) {
-      ++missed_;
-      ++missed_by_all_;
-      return;
-    }
     if (missed_ != 0) put({.missed = std::exchange(missed_, 0)});
     ++accepted_;
     put(std::move(event));
@@ -131,9 +133,8 @@ class Watchers::Watch final : public Watcher {
   Watch(std::string pattern, Until until, Reply reply, std::uint64_t& missed)
       : Watcher(until, std::move(reply), missed), all_(pattern.empty()), pattern_(std::move(pattern)) {}
 
-  void hear(const RowEvent& event) {
-    if (event.what != RowEvent::What::Taken || (!all_ && !pattern_.matches(event.key))) return;
-    push({.change = *event.change, .bytes = event.change->record().bytes()});
+  void hear(const Change& change) {
+    if ((all_ || pattern_.matches(change.key())) && accepts_event()) push({.change = change, .bytes = change.record().bytes()});
   }
 
  private:
@@ -148,34 +149,34 @@ class Watchers::Watch final : public Watcher {
 
 class Watchers::Trace final : public Watcher {
  public:
-  Trace(const Clock& clock, std::string table, std::string key, Until until, Reply reply, std::uint64_t& missed)
-      : Watcher(until, std::move(reply), missed), clock_(clock), start_(clock.now()), table_(std::move(table)), key_(std::move(key)) {}
+  Trace(const Clock& clock, std::string table, Until until, Reply reply, std::uint64_t& missed)
+      : Watcher(until, std::move(reply), missed), clock_(clock), start_(clock.now()), table_(std::move(table)) {}
 
   void on_written(std::string_view table, const Change& change) {
-    if (table != table_ || change.key() != key_) return;
-    report("written", clock_.now(), change_json(change));
+    if (table == table_ && accepts_event()) report("written", change_json(change));
   }
 
   void hear(const RowEvent& event) {
     if (event.what == RowEvent::What::Resolved) return on_resolved(event);
-    if (event.key != key_) return;
+    const bool waits = event.what == RowEvent::What::Parked;
+    awaited_.assign(event.facts.begin(), waits ? event.facts.end() : event.facts.begin());
+    if (!accepts_event()) return;
     json::object row{{"op", json::string{to_string(event.op)}}, {"key", text(event.key)}};
     if (event.what == RowEvent::What::Taken) row = change_json(*event.change);
     if (!event.facts.empty()) row["facts"] = facts_json(event.facts);
     if (event.what == RowEvent::What::Delayed) row["delay_ms"] = microseconds(event.delay) / 1000.0;
     if (event.why != nullptr) row["why"] = sentence(event.why->to_string());
-    const bool waits = event.what == RowEvent::What::Parked;
-    awaited_.assign(event.facts.begin(), waits ? event.facts.end() : event.facts.begin());
-    report(to_string(event.what), event.at, std::move(row));
+    report(to_string(event.what), std::move(row));
   }
 
  private:
   /// Any row of the table may have waited for the fact; only this row's facts are reported.
   void on_resolved(const RowEvent& event) {
-    if (std::ranges::find(awaited_, event.facts.front()) == awaited_.end()) return;
-    report("resolved", event.at, {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
+    if (std::ranges::find(awaited_, event.facts.front()) == awaited_.end() || !accepts_event()) return;
+    report("resolved", {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
   }
-  void report(std::string_view what, Instant at, json::object row) {
+  void report(std::string_view what, json::object row) {
+    const Instant at = clock_.now();
     row["what"] = json::string{what};
     row["at_us"] = microseconds(at - start_);
     row["at"] = wall_text(at);
@@ -191,7 +192,6 @@ class Watchers::Trace final : public Watcher {
   const Clock& clock_;
   const Instant start_;
   const std::string table_;
-  const std::string key_;
   std::vector<Fact> awaited_;  // The facts that the row was last parked on.
 };
 
@@ -201,8 +201,7 @@ Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), tim
 
 Watchers::~Watchers() = default;
 
-void Watchers::add(std::shared_ptr<Watcher> watcher, const std::string& table, RowTap::Listener listener) {
-  auto tap = runtime_.tap(table, std::move(listener));
+void Watchers::add(std::shared_ptr<Watcher> watcher, Result<std::unique_ptr<RowTap>> tap) {
   RONDO_ASSERT(tap.has_value());
   watcher->listen(std::move(*tap));
   all_.push_back(std::move(watcher));
@@ -211,25 +210,26 @@ void Watchers::add(std::shared_ptr<Watcher> watcher, const std::string& table, R
 
 void Watchers::watch(const std::string& table, const std::string& pattern, Until until, Reply reply) {
   const auto watcher = std::make_shared<Watch>(pattern, until, std::move(reply), missed_);
-  add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
+  add(watcher, runtime_.tap_taken(table, [watcher = watcher.get()](const Change& change) { watcher->hear(change); }));
 }
 
 void Watchers::trace(const std::string& table, const std::string& key, Until until, Reply reply) {
-  const auto watcher = std::make_shared<Trace>(runtime_.clock(), table, key, until, std::move(reply), missed_);
-  traces_.push_back(watcher);
-  add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
+  const auto watcher = std::make_shared<Trace>(runtime_.clock(), table, until, std::move(reply), missed_);
+  traces_.emplace(key, watcher);
+  add(watcher, runtime_.tap_row(table, key, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); }));
 }
 
 void Watchers::report_written(std::string_view table, const Change& change) {
-  for (const std::weak_ptr<Trace>& trace : traces_) {
-    if (const auto one = trace.lock()) one->on_written(table, change);
+  const auto [first, last] = traces_.equal_range(change.key());
+  for (auto trace = first; trace != last; ++trace) {
+    if (const auto one = trace->second.lock()) one->on_written(table, change);
   }
 }
 
 void Watchers::check() {
   const Instant now = runtime_.clock().now();
   std::erase_if(all_, [now](const std::shared_ptr<Watcher>& watcher) { return watcher->is_over(now); });
-  std::erase_if(traces_, [](const std::weak_ptr<Trace>& trace) { return trace.expired(); });
+  std::erase_if(traces_, [](const auto& trace) { return trace.second.expired(); });
   if (all_.empty()) timer_.disarm();
 }
 

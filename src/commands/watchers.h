@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "orch/row_tap.h"
@@ -15,6 +17,7 @@
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/priority.h"
 #include "rondo/sched/timer.h"
+#include "rondo/store/record.h"
 
 namespace rondo::commands {
 
@@ -39,11 +42,12 @@ class Watchers {
   /// Answers with all that happens to one row.
   void trace(const std::string& table, const std::string& key, Until until, Reply reply);
 
-  /// A change for 'table' was accepted. One branch while there is no trace.
+  /// A change for 'table' was accepted.
   void written(std::string_view table, const Change& change) {
-    if (!traces_.empty()) report_written(table, change);
+    if (is_traced(change.key())) report_written(table, change);
   }
-  bool traces() const noexcept { return !traces_.empty(); }
+  /// A trace follows the row of 'key' in some table. One branch while there is no trace, otherwise one lookup.
+  bool is_traced(std::string_view key) const noexcept { return !traces_.empty() && traces_.contains(key); }
   std::size_t size() const noexcept { return all_.size(); }
   /// Events that readers missed since the start, because limits::kWatchEvents or kWatchBytes were waiting for them.
   std::uint64_t missed() const noexcept { return missed_; }
@@ -52,7 +56,11 @@ class Watchers {
   class Watcher;
   class Watch;
   class Trace;
-  void add(std::shared_ptr<Watcher> watcher, const std::string& table, RowTap::Listener listener);
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
+  };
+  void add(std::shared_ptr<Watcher> watcher, Result<std::unique_ptr<RowTap>> tap);
   void report_written(std::string_view table, const Change& change);
   /// Ends the watches whose time is over and removes those whose readers are gone.
   void check();
@@ -60,7 +68,7 @@ class Watchers {
   Runtime& runtime_;
   TimerSource timer_;  // Armed while there is a watcher.
   std::vector<std::shared_ptr<Watcher>> all_;
-  std::vector<std::weak_ptr<Trace>> traces_;
+  std::unordered_multimap<std::string, std::weak_ptr<Trace>, Hash, std::equal_to<>> traces_;  // By key.
   std::uint64_t missed_ = 0;
 };
 

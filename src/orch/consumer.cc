@@ -33,7 +33,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       ledger_(
           services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_replaces_delete,
           options.kind == TableKind::Watched ? Rows::Whole : options.rows),
-      observers_(table_, ledger_, services.scheduler.clock(), services.observers) {
+      observers_(table_, ledger_, services.observers) {
   RONDO_ASSERT(int{!!handle_} + int{!!handle_batch_} + int{objects_ && objects_->is_reconciled()} == 1);
   if (objects_) table_of_objects_ = objects_->add(*this);
   stats_.table = table_;

@@ -13,7 +13,6 @@
 #include "orch/ledger.h"
 #include "orch/observers.h"
 #include "orch/row_tap.h"
-#include "rondo/base/clock.h"
 
 namespace rondo {
 
@@ -22,9 +21,8 @@ class RowObservers {
   using What = RowEvent::What;
 
   /// All arguments must outlive it. 'ledger' holds the rows of 'table'.
-  RowObservers(std::string_view table, const Ledger& ledger, const Clock& clock, Observers& runtime)
-      : table_(table), number_(runtime.add_table(table)), ledger_(ledger), clock_(clock), runtime_(runtime), all_(runtime.all()) {}
-  ~RowObservers();
+  RowObservers(std::string_view table, const Ledger& ledger, Observers& runtime)
+      : table_(table), number_(runtime.add_table(table)), ledger_(ledger), all_(runtime.all()) {}
   RowObservers(const RowObservers&) = delete;
   RowObservers& operator=(const RowObservers&) = delete;
 
@@ -102,12 +100,9 @@ class RowObservers {
   /// 'fact' was announced by its provider in 'index', and rows of this consumer may have waited for it.
   void resolved(const Fact& fact, const FactIndex& index);
 
-  /// See RowTap.
-  std::unique_ptr<RowTap> tap(RowTap::Listener listener);
-  std::unique_ptr<RowTap> tap_taken(RowTap::TakenListener listener);
+  TableTaps& taps() noexcept { return taps_; }
 
  private:
-  friend class RowTap;
   void report(RowEvent event) const;
   void report(What what, std::uint32_t row, const Change& change, std::span<const Fact> facts = {}) const {
     report({.what = what, .op = change.op(), .row = row, .key = change.key(), .change = &change, .facts = facts});
@@ -115,14 +110,12 @@ class RowObservers {
   void report_change(What what, const Change& change) const {
     report({.what = what, .op = change.op(), .key = change.key(), .change = &change});
   }
-  std::span<RuntimeEvents* const> taps() const noexcept { return std::span{all_}.subspan(runtime_.all().size()); }
 
   const std::string_view table_;
   const std::uint32_t number_;
   const Ledger& ledger_;
-  const Clock& clock_;
-  const Observers& runtime_;
-  std::vector<RuntimeEvents*> all_;  // The observers of the runtime, then the taps of this table.
+  std::vector<RuntimeEvents*> all_;  // The observers of the runtime, then taps_ if it has any.
+  TableTaps taps_{all_};
 };
 
 }  // namespace rondo

@@ -15,6 +15,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 class RowTaps : public testing::Test, public RuntimeFixture {
  protected:
@@ -127,6 +128,33 @@ TEST_F(RowTaps, ATapOfTakenChangesHearsThoseAlone) {
   run();
   EXPECT_THAT(taken(), ElementsAre("S r", "D r", "S r"));
   EXPECT_EQ(runtime.tap_taken("NO_TABLE", [](const Change&) {}).error().code(), StatusCode::NotFound);
+}
+
+TEST_F(RowTaps, ATapOfARowHearsThatRowAndFactsAlone) {
+  std::vector<std::unique_ptr<RowTap>> taps;
+  for (const char* const key : {"a", "b", "a"}) {
+    const auto hear = [this, number = std::to_string(taps.size())](const RowEvent& event) {
+      heard.push_back(number + " " + std::string{to_string(event.what)} + " " + std::string{event.key});
+    };
+    taps.push_back(std::move(runtime.tap_row("ROUTE", key, hear).value()));
+  }
+  for (int i = 0; i < 100; ++i) set("ROUTE", "other" + std::to_string(i), {{"group", "102"}});
+  run();
+  EXPECT_THAT(taken(), IsEmpty()) << "a change of another key calls no listener";
+  groups.emplace("102");
+  groups_orch.announce({kGroup, "102"});
+  EXPECT_THAT(taken(), UnorderedElementsAre("0 resolved ", "1 resolved ", "2 resolved "));
+  run();
+  set("ROUTE", "a", {{"group", "102"}});
+  run();
+  EXPECT_THAT(taken(), UnorderedElementsAre("0 taken a", "2 taken a", "0 done a", "2 done a"));
+  taps.erase(taps.begin());
+  set("ROUTE", "a", {{"group", "102"}});
+  set("ROUTE", "b", {{"does", "reject"}});
+  run();
+  EXPECT_THAT(taken(), UnorderedElementsAre("2 taken a", "2 done a", "1 taken b", "1 rejected b"));
+  EXPECT_EQ(runtime.tap_row("NO_TABLE", "a", [](const RowEvent&) {}).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(runtime.tap_row("ROUTE", "a", {}).error().code(), StatusCode::InvalidArgument);
 }
 
 TEST_F(RowTaps, NobodyHearsAfterTheEndAndNoTapOutlivesItsConsumer) {

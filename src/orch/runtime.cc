@@ -344,7 +344,16 @@ Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, std::functi
   const auto consumer = impl_->consumers.find(table);
   if (consumer == impl_->consumers.end()) return failure(no_tap(table));
   if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
-  return consumer->second->observers().tap(std::move(listener));
+  return consumer->second->observers().taps().add(std::move(listener));
+}
+
+Result<std::unique_ptr<RowTap>> Runtime::tap_row(std::string_view table, std::string_view key,
+                                                 std::function<void(const RowEvent& event)> listener) {
+  impl_->expect_here("tap_row");
+  const auto consumer = impl_->consumers.find(table);
+  if (consumer == impl_->consumers.end()) return failure(no_tap(table));
+  if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
+  return consumer->second->observers().taps().add(key, std::move(listener));
 }
 
 Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, std::function<void(const Change& change)> listener) {
@@ -352,7 +361,7 @@ Result<std::unique_ptr<RowTap>> Runtime::tap_taken(std::string_view table, std::
   const auto consumer = impl_->consumers.find(table);
   if (consumer == impl_->consumers.end()) return failure(no_tap(table));
   if (!listener) return failure(StatusCode::InvalidArgument, "the listener of table " + quoted(table) + " is an empty function");
-  return consumer->second->observers().tap_taken(std::move(listener));
+  return consumer->second->observers().taps().add_taken(std::move(listener));
 }
 
 void Runtime::explain(FactKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {

@@ -62,7 +62,6 @@ struct RowEvent {
   Instant due = {};
   const Status* why = nullptr;
   std::string_view provider = {};
-  Instant at = {};  // Only for listeners of a RowTap.
 };
 
 class RuntimeEvents {

@@ -289,6 +289,10 @@ class Runtime {
   /// Calls 'listener' for each event at the consumer of 'table' from now on. NotFound if no Orch of this runtime consumes it; Orchs of its
   /// workers do not count. InvalidArgument for an empty function.
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, std::function<void(const RowEvent& event)> listener);
+  /// The same for the events of the row of 'key', and for each fact that an Orch announces while rows wait for it. Events of other keys
+  /// cost one lookup, however many such listeners a table has.
+  Result<std::unique_ptr<RowTap>> tap_row(std::string_view table, std::string_view key,
+                                          std::function<void(const RowEvent& event)> listener);
   /// The same for the changes that the consumer takes, before they are merged with what waits.
   Result<std::unique_ptr<RowTap>> tap_taken(std::string_view table, std::function<void(const Change& change)> listener);
   /// Sets the function that tells `why` which row makes a fact of 'kind' true.
