@@ -50,6 +50,29 @@ TEST_F(WorkersTest, AfterARestartAKilledRunIsStoppedAtItsWorkerAndEndsAsKilled) 
   EXPECT_THAT(runs("nightly"), ElementsAre("killed killed by a user; exit status 143"));
 }
 
+/// It was started as soon as the database had its worker, and then stopped.
+TEST_F(WorkersTest, ARunThatIsKilledBeforeTheDatabaseHasItsWorkerNeverBegins) {
+  PlayedWorker& host = worker("host1", kBackup);
+  put(backup());
+  close_store();
+  const std::int64_t slow = trigger("nightly");
+  ASSERT_TRUE(says(slow, "waits until the database has its worker, host1"));
+  ASSERT_TRUE(jobs->kill(slow).ok());
+  open_store();
+  ASSERT_TRUE(all_ended());
+  faults.loses_workers = true;
+  const std::int64_t full = trigger("nightly");
+  ASSERT_TRUE(says(full, "waits until the database has its worker, host1"));
+  ASSERT_TRUE(jobs->kill(full).ok());
+  ASSERT_TRUE(all_ended()) << "it need not wait until there is room";
+  faults.loses_workers = false;
+  EXPECT_THAT(runs("nightly"), ElementsAre("killed killed by a user", "killed killed by a user"));
+  const std::int64_t next = trigger("nightly");
+  ASSERT_TRUE(becomes([&] { return host.starts.size() == 1; })) << "their places are free";
+  EXPECT_EQ(host.starts[0].at("run").as_int64(), next);
+  EXPECT_THAT(host.kinds, ElementsAre("welcome", "start"));
+}
+
 TEST_F(WorkersTest, AKilledRunEndsAfterARestartAlsoIfNoWorkerComes) {
   close();
   options.settle = 1s;

@@ -166,13 +166,16 @@ void Workers::Impl::record_and_start(std::int64_t id) {
   remote.note_worker(id, placed.worker,
                      [weak = std::weak_ptr<Impl*>(self), id, name = placed.worker, attempt = placed.attempt](const Result<bool>& recorded) {
                        const auto parts = weak.lock();
-                       if (parts == nullptr || !recorded) return;  // record_again() tries again.
+                       if (parts == nullptr) return;
                        const auto found = (*parts)->runs.find(id);
                        if (found == (*parts)->runs.end() || found->second.worker != name || found->second.attempt != attempt) return;
                        PlacedRun& run = found->second;
-                       if (std::exchange(run.is_recorded, true) || !run.open) return;
+                       if (run.is_recorded || !run.open) return;
+                       // It was stopped before its worker was ordered to begin it, so it never begins.
+                       if (run.open->is_stop_requested()) return (*parts)->finish(id, {.is_refused = true});
+                       if (!recorded) return;  // record_again() tries again.
+                       run.is_recorded = true;
                        (*parts)->send_start((*parts)->workers.at(name), run);
-                       if (run.open->is_stop_requested()) (*parts)->send_stop(name, id, "the run was stopped");
                        (*parts)->ask_held(id);
                      });
 }
@@ -213,7 +216,10 @@ void Workers::Impl::send_stop(const std::string& name, std::int64_t run, std::st
 }
 
 void Workers::Impl::stop(const std::string& name, std::int64_t run) {
-  if (const auto placed = runs.find(run); placed != runs.end()) placed->second.stopped = runtime.scheduler().now();
+  if (const auto placed = runs.find(run); placed != runs.end()) {
+    placed->second.stopped = runtime.scheduler().now();
+    if (!placed->second.is_recorded) return;  // The worker does not get it.
+  }
   send_stop(name, run, "the run was stopped");
 }
 

@@ -40,8 +40,8 @@ inline constexpr Duration kPauseOfWorker = 1s;
 
 /// What a worker says about the end of a run.
 struct ReportedEnd {
-  Status status;
-  std::string note;
+  Status status = {};
+  std::string note = {};
   bool is_refused = false;  // The worker did not begin it: it has no room, or does not offer the command any more.
   std::optional<WallTime> ended = {};
 };

@@ -70,8 +70,9 @@ inline json::array claim(std::int64_t run, std::string_view text) { return field
 struct StoreFaults {
   /// Its thread stops before it records the worker of a run, and before it reads what an earlier process left.
   std::atomic<bool> is_closed = false;
-  std::atomic<bool> holds_ends = false;  // Its thread stops before it stores ends.
-  std::atomic<bool> is_full = false;     // No end can be stored.
+  std::atomic<bool> holds_ends = false;     // Its thread stops before it stores ends.
+  std::atomic<bool> is_full = false;        // No end can be stored.
+  std::atomic<bool> loses_workers = false;  // The worker of a run cannot be stored.
 };
 
 class GatedStore final : public test::PassingJobStore {
@@ -79,7 +80,7 @@ class GatedStore final : public test::PassingJobStore {
   GatedStore(std::shared_ptr<JobStore> store, StoreFaults& faults) : PassingJobStore(*store), held_(std::move(store)), faults_(faults) {}
   Status note_worker(std::int64_t run, std::string_view worker) override {
     faults_.is_closed.wait(true);
-    return PassingJobStore::note_worker(run, worker);
+    return faults_.loses_workers ? Status{StatusCode::Unavailable, "the disk is full"} : PassingJobStore::note_worker(run, worker);
   }
   Status finish(std::span<const RunEnd> ends) override {
     faults_.holds_ends.wait(true);
