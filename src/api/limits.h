@@ -57,6 +57,11 @@ inline constexpr std::size_t kMetricFacts = 10'000;
 /// Reached: 503. Figure: none: the caller gets the error. Test: `Metrics.MoreScrapesThanTheLimitAreRefused`.
 inline constexpr int kMetricScrapes = 4;
 
+/// How old an answer of `/metrics` may be that callers without a token share; twice as old while a scrape is under way. So callers that ask
+/// all the time cost a scrape a second, and none of them keeps another from an answer.
+/// Reached: a scrape. Figure: none: the process time in the answer shows it. Test: `Metrics.CallersWithoutATokenShareAnAnswer`.
+inline constexpr Duration kMetricsShared = 1s;
+
 /// How long the daemon may take to answer a scrape: the usual patience of Prometheus.
 /// Reached: 504. Figure: none: the caller gets the error. Test: `Metrics.ADaemonThatDoesNotAnswerIs504`.
 inline constexpr Duration kMetricsTime = 10s;

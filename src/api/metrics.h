@@ -109,14 +109,19 @@ class MetricsReader {
 class Metrics {
  public:
   /// 'commands' are the names of the daemon's commands. 'adopt' is as for Api. 'api' knows the callers; null: each caller is served. It
-  /// must outlive this.
-  Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api, Duration patience = limits::kMetricsTime);
+  /// must outlive this. Then an answer is sent to all who ask within 'shared'.
+  Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api, Duration patience = limits::kMetricsTime,
+          Duration shared = limits::kMetricsShared);
 
   static bool serves(std::string_view path) noexcept { return path == "/metrics"; }
   /// Answers a request whose path it serves. HTTP thread. This must outlive the thread.
   void handle(const http::Request& request, http::Answer answer, http::HttpGate& gate) const;
 
  private:
+  struct Shared {
+    std::optional<http::Response> response = {};
+    Instant made = {};
+  };
   json::object own_figures(http::HttpGate& gate) const;
 
   const std::string version_;
@@ -124,9 +129,11 @@ class Metrics {
   const api::Api::Adopt adopt_;
   api::Api* const api_;
   const Duration patience_;
+  const Duration shared_for_;
   const double started_;                                                               // Seconds since 1970.
   const std::shared_ptr<int> scrapes_ = std::make_shared<int>(0);                      // Under way. HTTP thread.
   const std::shared_ptr<std::uint64_t> dropped_ = std::make_shared<std::uint64_t>(0);  // HTTP thread.
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();                  // The newest answer without 'api'. HTTP thread.
 };
 
 }  // namespace rondo::api

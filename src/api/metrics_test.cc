@@ -139,10 +139,11 @@ TEST(MetricsReader, MoreFactsThanTheLimitEndTheScrape) {
 /// A daemon that knows `stats`, and callers without a token.
 class Metrics : public AdminSocket {
  protected:
-  void start(Duration patience) {
+  void start(Duration patience, Duration shared = 0s) {
     open();
     metrics_ = std::make_unique<api::Metrics>(
-        "1.2.3", metric_commands(), [this](UniqueFd fd, const Caller& caller) { server->adopt(std::move(fd), caller); }, nullptr, patience);
+        "1.2.3", metric_commands(), [this](UniqueFd fd, const Caller& caller) { server->adopt(std::move(fd), caller); }, nullptr, patience,
+        shared);
     probes_ = std::make_unique<Probes>([this] { return unready_; }, patience);
     http::HttpThreadOptions options;
     options.server.emplace();
@@ -212,6 +213,22 @@ TEST_F(Metrics, AScrapeHasTheFiguresOfTheCommandsAndOfTheProcess) {
                       HasSubstr("\nprocess_resident_memory_bytes 4096\n"), HasSubstr("\nrondo_build_info{version=\"1.2.3\"} 1\n"),
                       HasSubstr("\nrondo_http_requests_total{result=\"handled\"} 1\n")));
   });
+}
+
+TEST_F(Metrics, CallersWithoutATokenShareAnAnswer) {
+  int scrapes = 0;
+  ASSERT_TRUE(commands
+                  .add({.name = "stats", .effect = CommandEffect::Reads},
+                       [&scrapes](const Arguments&, Reply reply) {
+                         ++scrapes;
+                         reply.finish(json::object{{"memory", json::object{{"rss_bytes", 4096}}}});
+                       })
+                  .ok());
+  start(1000s, 1000s);
+  with_caller([&] {
+    for (int i = 0; i < 2 * limits::kMetricScrapes; ++i) EXPECT_THAT(get("/metrics"), StartsWith("HTTP/1.1 200 "));
+  });
+  EXPECT_EQ(scrapes, 1);
 }
 
 TEST_F(Metrics, ADaemonThatDoesNotAnswerIs504) {

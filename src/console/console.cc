@@ -22,6 +22,7 @@ constexpr const char* kPolicy =
     "frame-ancestors 'none'";
 
 http::Response with_fields(http::Response response) {
+  response.is_public = true;
   for (const auto& [name, value] : {std::pair{"Cache-Control", "no-cache"}, std::pair{"Content-Security-Policy", kPolicy},
                                     std::pair{"X-Content-Type-Options", "nosniff"}, std::pair{"Referrer-Policy", "no-referrer"},
                                     std::pair{"Cross-Origin-Opener-Policy", "same-origin"}, std::pair{"X-Frame-Options", "DENY"}})

@@ -73,6 +73,11 @@ TEST_F(ConsolePage, EachFileHasItsPathAndType) {
   }
 }
 
+TEST_F(ConsolePage, ItsAnswersTakeNoMemoryFromSignedInCallers) {
+  for (const char* const path : {"/", "/console/", "/console/console.js"})
+    EXPECT_TRUE(console_.answer(request_of(path, {})).is_public) << path;
+}
+
 TEST_F(ConsolePage, EachOtherPathIsThePage) {
   // Keys of rows have dots. There are no folders behind the paths: the dots lead nowhere.
   for (const char* const path : {"/console/jobs", "/console/tables/ROUTE_TABLE/10.1.0.0%2F16", "/console/a.b/c", "/console/jobs?at=1.js",

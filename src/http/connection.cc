@@ -216,6 +216,7 @@ void Connection::dropped() noexcept {
 void Connection::begin_answer() {
   slot_.reset();
   at_handler_ = 0;
+  is_public_ = response_ && response_->is_public;
   note_memory();
   if (std::exchange(was_dropped_, false)) response_ = text_response(500, "the request was not answered");
   if (const std::string why = why_unsendable(*response_, relay_.has_value()); !why.empty()) {
@@ -223,7 +224,9 @@ void Connection::begin_answer() {
     response_ = text_response(500, "the answer cannot be sent: " + why);
     relay_.reset();
   }
-  if (response_->body.size() > limits::kHttpOwnBytes && host_.figures.memory + response_->body.size() > host_.options.memory) {
+  const std::size_t held = is_public_ ? host_.figures.public_memory : host_.figures.memory;
+  const std::size_t most = is_public_ ? host_.options.public_memory : host_.options.memory;
+  if (response_->body.size() > limits::kHttpOwnBytes && held + response_->body.size() > most) {
     ++host_.figures.without_memory;
     response_ = text_response(503, "the server has no memory for the answer now");
     closes_ = true;
@@ -397,11 +400,13 @@ void Connection::time_out() {
 
 void Connection::note_memory() noexcept {
   std::size_t now = 0;
+  std::size_t now_public = 0;
   if (channel_) {
-    now = parser_.held() + at_handler_ + unread_.capacity() + output_.capacity() + (response_ ? response_->body.capacity() : 0) +
-          (relay_ ? relay_->held() : 0) + (question_ ? question_->received : 0);
+    now = parser_.held() + at_handler_ + unread_.capacity() + (relay_ ? relay_->held() : 0) + (question_ ? question_->received : 0);
+    (is_public_ ? now_public : now) += output_.capacity() + (response_ ? response_->body.capacity() : 0);
   }
   host_.figures.memory = host_.figures.memory - std::exchange(held_, now) + now;
+  host_.figures.public_memory = host_.figures.public_memory - std::exchange(public_held_, now_public) + now_public;
 }
 
 void Connection::close() noexcept {

@@ -121,6 +121,8 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   std::size_t written_ = 0;
   std::size_t at_handler_ = 0;  // Bytes of the body that the handler has.
   std::size_t held_ = 0;        // Its part of ServerFigures::memory.
+  std::size_t public_held_ = 0;
+  bool is_public_ = false;  // The answer in 'response_' or 'output_' is.
 };
 
 }  // namespace rondo::http

@@ -43,6 +43,11 @@ inline constexpr std::size_t kHttpConnections = 768;
 /// `HttpServer.ARequestThatItsHandlerHasCountsUntilItIsAnswered`.
 inline constexpr std::size_t kHttpMemory = std::size_t{64} * 1024 * 1024;
 
+/// Bytes of answers that are not sent yet to callers that need not sign in, beside kHttpMemory: more than 80 times the console's largest
+/// file. Callers that ask for them and do not read keep each other from such answers, and nobody else. Reached: as kHttpMemory. Figure:
+/// none: ServerFigures::without_memory counts it, and no command shows it yet. Test: `HttpServer.AnswersToStrangersLeaveTheMemoryOfOthers`.
+inline constexpr std::size_t kHttpPublicMemory = std::size_t{16} * 1024 * 1024;
+
 /// Bytes that a connection may hold whatever the others hold, so that requests of usual size are always read.
 /// Reached: further bytes count against kHttpMemory. Figure: none: it is a part of that limit. Test:
 /// `HttpServer.TheMemoryOfAllConnectionsIsBounded`.

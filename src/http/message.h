@@ -44,6 +44,7 @@ struct Response {
   std::string content_type = "application/json";  // Empty: the answer has no such field.
   std::string body = {};
   std::vector<Field> fields = {};
+  bool is_public = false;  // Sent to every caller, signed in or not: it counts against ServerOptions::public_memory.
 };
 
 /// A short plain text.

@@ -31,6 +31,7 @@ struct ServerOptions {
   Priority priority{8};
   std::size_t connections = limits::kHttpConnections;
   std::size_t memory = limits::kHttpMemory;
+  std::size_t public_memory = limits::kHttpPublicMemory;
   Duration header_time = limits::kHttpHeaderTime;
   Duration body_time = limits::kHttpBodyTime;
   Duration idle_time = limits::kHttpIdleTime;
@@ -43,11 +44,12 @@ struct ServerOptions {
   BodyLimit body_limit = {};
 };
 
-/// 'connections', 'relays' and 'memory' are current, the others count since the start.
+/// 'connections', 'relays', 'memory' and 'public_memory' are current, the others count since the start.
 struct ServerFigures {
   std::size_t connections = 0;
-  std::size_t relays = 0;  // Connections among them that are relays.
-  std::size_t memory = 0;  // Bytes of requests not yet answered and of answers not yet sent.
+  std::size_t relays = 0;         // Connections among them that are relays.
+  std::size_t memory = 0;         // Bytes of requests not yet answered and of answers not yet sent.
+  std::size_t public_memory = 0;  // Bytes of answers not yet sent that are public. They are not in 'memory'.
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Closed, because all places were taken and in use.
   std::uint64_t gave_way = 0;             // Closed for a new one: idle, or without a whole request.

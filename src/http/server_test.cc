@@ -80,6 +80,8 @@ class HttpServer : public Loop {
       throw std::runtime_error("a fault");
     } else if (request.path() == "/bytes") {
       answer.send({.content_type = "text/plain", .body = std::string(std::strtoul(request.target.c_str() + 7, nullptr, 10), 'x')});
+    } else if (request.path() == "/public") {
+      answer.send({.body = std::string(std::strtoul(request.target.c_str() + 8, nullptr, 10), 'x'), .is_public = true});
     } else {
       answer.send({.body = request.body.empty() ? "{}" : std::to_string(request.body.size())});
     }
@@ -360,6 +362,27 @@ TEST_F(HttpServer, TheMemoryOfAllConnectionsIsBounded) {
   EXPECT_LE(figures().memory, (1U << 20) + 3 * 2 * limits::kHttpOwnBytes);
   first.say(std::string(100'000, 'x'));
   run_until([&] { return first.answers(200) == 1; });
+}
+
+TEST_F(HttpServer, AnswersToStrangersLeaveTheMemoryOfOthers) {
+  options_.memory = options_.public_memory = 20'000'000;  // An answer needs its size twice when it begins.
+  open();
+  Peer stranger = connect(4096);
+  stranger.say(get("/public?8000000"));
+  run_until([&] { return figures().public_memory >= 8'000'000; });
+  run_now();
+  Peer second = connect();
+  second.say(get("/public?8000000"));
+  run_until([&] { return second.hears("HTTP/1.1 503 "); });
+  Peer known = connect();
+  known.say(get("/bytes?8000000"));
+  run_until([&] { return known.answers(200) == 1; });
+  EXPECT_EQ(figures().without_memory, 1U);
+  stranger.reset();
+  run_until([&] { return figures().public_memory < 1000; });
+  Peer third = connect();
+  third.say(get("/public?8000000"));
+  run_until([&] { return third.answers(200) == 1; });
 }
 
 TEST_F(HttpServer, ARequestThatItsHandlerHasCountsUntilItIsAnswered) {
