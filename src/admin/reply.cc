@@ -77,6 +77,7 @@ void Reply::State::end_ok(const json::object* result) {
   }
   ReplyPort* const to = std::exchange(port, nullptr);
   on_gone = {};
+  report.reset();
   to->send(frame);
   to->ended(true);
 }
@@ -89,6 +90,7 @@ void Reply::State::lose_caller() {
 void Reply::State::end_failed(const Status& why) {
   ReplyPort* const to = std::exchange(port, nullptr);
   on_gone = {};
+  report.reset();
   to->send(error_frame(id, why));
   to->ended(false);
 }
@@ -145,6 +147,11 @@ void Reply::finish(const json::object& result) {
 void Reply::fail(const Status& why) {
   RONDO_ASSERT(!why.ok());
   if (wanted()) state_->end_failed(why);
+}
+
+Reply::TellChange Reply::tell_change() {
+  if (state_->report == nullptr) return {};
+  return [report = state_->report](std::string_view before, std::string_view after) { report->tell(before, after); };
 }
 
 void Reply::expect_rows() noexcept { state_->has_rows = true; }

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "rondo/admin/command.h"
 
@@ -27,6 +30,22 @@ class ReplyPort {
   virtual bool turn_is_over() const = 0;
 };
 
+/// Reports a call once: with what it changes, or without when nothing can tell that any more.
+class ChangeReport {
+ public:
+  using Tell = std::function<void(std::optional<std::string_view> before, std::string_view after)>;
+  explicit ChangeReport(Tell tell) : tell_(std::move(tell)) {}
+  ~ChangeReport() { tell(std::nullopt, {}); }
+  ChangeReport(const ChangeReport&) = delete;
+  ChangeReport& operator=(const ChangeReport&) = delete;
+  void tell(std::optional<std::string_view> before, std::string_view after) {
+    if (const Tell tell = std::exchange(tell_, {})) tell(before, after);
+  }
+
+ private:
+  Tell tell_;
+};
+
 struct Reply::State {
   State(ReplyPort& to, std::int64_t request_id, const Caller& who = {}) noexcept : port(&to), id(request_id), caller(who) {}
   State(const State&) = delete;
@@ -45,6 +64,7 @@ struct Reply::State {
   std::int64_t id;
   Caller caller;
   std::function<void()> on_gone = {};
+  std::shared_ptr<ChangeReport> report = {};  // For a call whose change is told (CommandSpec::tells_change), until the answer ends.
   bool has_rows = false;
   std::string rows;  // The present page: JSON texts joined by commas.
   std::size_t row_count = 0;

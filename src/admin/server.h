@@ -57,7 +57,10 @@ struct AdminWrite {
   /// The text arguments (rondo/base/text.h), separated by blanks, at most kAdminWriteWords bytes of them; for a bulk write the table, for a
   /// request with rows their tables.
   std::string_view what;
-  std::uint64_t rows = 1;  // The rows of the request or of the frame of a bulk write, some of which may still be refused.
+  std::uint64_t rows = 1;      // The rows of the request or of the frame of a bulk write, some of which may still be refused.
+  bool is_told_later = false;  // on_change gets the call, too.
+  std::optional<std::string_view> before = {};  // For on_change: the changed fields (Reply::tell_change).
+  std::string_view after = {};
 };
 /// The most bytes of a write's arguments that are reported.
 inline constexpr std::size_t kAdminWriteWords = 256;
@@ -68,6 +71,8 @@ struct AdminServerSetup : AdminServerOptions {
 
   /// Called before each command that writes, and before each frame of a bulk write. Must not throw.
   std::function<void(const AdminWrite&)> on_write = {};
+  /// Called again for a write with AdminWrite::is_told_later, when the change is known or the answer has ended. Must not throw.
+  std::function<void(const AdminWrite&)> on_change = {};
   /// Called for closed connections and for the socket file: for the first of a kind immediately, then for each kind once in
   /// kAdminNoticePeriod. Must not throw.
   std::function<void(const AdminNotice&)> on_notice = {};

@@ -201,7 +201,8 @@ void AdminSession::dispatch(const json::object& request) {
   const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64(), caller_);
   active_ = state;
   answering_ = true;
-  commands_.dispatch(request, Reply{state}, [this](const CommandSpec& spec, const Arguments& arguments) { report_write(spec, arguments); });
+  commands_.dispatch(request, Reply{state},
+                     [&](const CommandSpec& spec, const Arguments& arguments) { report_write(spec, arguments, *state); });
 }
 
 namespace {
@@ -234,7 +235,7 @@ std::string logged(const std::string& argument, const std::string& text) {
 
 }  // namespace
 
-void AdminSession::report_write(const CommandSpec& spec, const Arguments& arguments) const {
+void AdminSession::report_write(const CommandSpec& spec, const Arguments& arguments, Reply::State& answer) const {
   constexpr std::string_view kDryRun = "dry_run";
   if (!options_.on_write || !spec.is_reported || (arguments.has(kDryRun) && arguments.flag(kDryRun))) return;
   std::string what;
@@ -253,7 +254,16 @@ void AdminSession::report_write(const CommandSpec& spec, const Arguments& argume
     for (const std::string& table : tables) name(table);
     rows = all.size();
   }
-  options_.on_write({.caller = caller_, .command = spec.name, .what = std::string_view{what}.substr(0, kAdminWriteWords), .rows = rows});
+  what.resize(std::min(what.size(), kAdminWriteWords));
+  const bool is_told_later = spec.tells_change && options_.on_change;
+  options_.on_write({.caller = caller_, .command = spec.name, .what = what, .rows = rows, .is_told_later = is_told_later});
+  if (!is_told_later) return;
+  // The change may be known when the session has ended.
+  answer.report =
+      std::make_shared<ChangeReport>([on_change = options_.on_change, caller = caller_, name = spec.name, what = std::move(what), rows](
+                                         std::optional<std::string_view> before, std::string_view after) {
+        on_change({.caller = caller, .command = name, .what = what, .rows = rows, .before = before, .after = after});
+      });
 }
 
 void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) {

@@ -72,7 +72,7 @@ class AdminSession final : private ReplyPort {
   void request(const TimeIsUp& time_is_up);
   void json_request(const Frame& frame);
   void dispatch(const boost::json::object& request);
-  void report_write(const CommandSpec& spec, const Arguments& arguments) const;
+  void report_write(const CommandSpec& spec, const Arguments& arguments, Reply::State& answer) const;
   void bulk_request(const Frame& frame, const TimeIsUp& time_is_up);
   void resume();
   void bulk_rows(const TimeIsUp& time_is_up);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands/answers.h"
+#include "commands/change_text.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"
 #include "rondo/sched/scheduler.h"
@@ -57,6 +58,33 @@ std::vector<Change> changes_of(const RowWrite& write, const Record& row) {
   return {Change::remove(write.change.key()), Change::set(write.change.key(), std::span<const Field>{left})};
 }
 
+/// Tells a log what a write changes, when the row of before it is read and the store has accepted the write.
+struct ToldChange {
+  Reply::TellChange tell;
+  std::vector<Change> changes;
+  std::optional<Result<Record>> before = {};
+  bool is_written = false;
+
+  void check() const {
+    if (!before || !is_written) return;
+    const FieldValues row = *before ? values_of(**before) : std::nullopt;
+    const ChangeText text = change_text(row, values_after(row, changes));
+    tell(*before ? text.before : "(unknown)", text.after);
+  }
+};
+
+/// Has the store read the row as it is before the writes that follow. Null: no log wants it.
+std::shared_ptr<ToldChange> read_before(Context& context, const RowWrite& write, const std::vector<Change>& changes, Reply& reply) {
+  Reply::TellChange tell = reply.tell_change();
+  if (!tell) return nullptr;
+  auto told = std::make_shared<ToldChange>(ToldChange{.tell = std::move(tell), .changes = changes});
+  get_row(context.runtime.store(), write.table, write.change.key(), reply, [told](const Result<Record>& row) {
+    told->before = row;
+    told->check();
+  });
+  return told;
+}
+
 /// Writes the changes, in order. The end of the last one, or the outcome of the row, ends 'reply'.
 void write_changes(Context& context, const RowWrite& write, const std::vector<Change>& changes, Reply reply) {
   Store& store = context.runtime.store();
@@ -71,6 +99,7 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
       return reply.fail(added.with_context("nothing was written"));
     }
   }
+  const std::shared_ptr<ToldChange> told = read_before(context, write, changes, reply);
   for (const Change& change : changes) {
     WriteDone done;
     if (waits) {
@@ -91,6 +120,10 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
       return reply.fail(written);
     }
     context.watchers.written(write.table, change);
+  }
+  if (told != nullptr) {
+    told->is_written = true;
+    told->check();
   }
   if (waits && !write.wait) context.waits.add_unconfirmed(reply);
   if (!waits && !write.wait) reply.finish();
@@ -186,13 +219,15 @@ void command_del(Context& context, const Arguments& arguments, Reply reply) {
 void add_write_commands(StandardAdder& commands) {
   const ArgumentSpec wait =
       optional("wait_ms", ArgumentKind::Integer, "Answer when the row is done, rejected or parked, or after this time");
-  commands.add({"set",
-                "Write a row; fields that are not named keep their value",
-                {table_argument(), key_argument(), optional("fields", ArgumentKind::Fields, "Fields"), wait,
-                 optional("replace", ArgumentKind::Flag, "Fields that are not named go"),
-                 optional("unset", ArgumentKind::Fields, "Fields that go; their values do not count")}},
+  commands.add({.name = "set",
+                .help = "Write a row; fields that are not named keep their value",
+                .arguments = {table_argument(), key_argument(), optional("fields", ArgumentKind::Fields, "Fields"), wait,
+                              optional("replace", ArgumentKind::Flag, "Fields that are not named go"),
+                              optional("unset", ArgumentKind::Fields, "Fields that go; their values do not count")},
+                .tells_change = true},
                command_set);
-  commands.add({"del", "Delete a row", {table_argument(), key_argument(), wait}}, command_del);
+  commands.add({.name = "del", .help = "Delete a row", .arguments = {table_argument(), key_argument(), wait}, .tells_change = true},
+               command_del);
 }
 
 }  // namespace rondo::commands

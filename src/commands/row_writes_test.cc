@@ -175,6 +175,56 @@ TEST_F(WritesOfARow, WhatWaitsForTheConsumerIsReplacedTooAndNothingOfItIsUnsetBl
   EXPECT_EQ(handled(), "del set,z=3 ");
 }
 
+/// A log of writes: "command what: before -> after", or "command what" of a call that told no change.
+template <class Of>
+class Told : public Of {
+ protected:
+  Told() {
+    this->options_.on_write = [this](const AdminWrite& write) { begun += std::string{write.command} + " "; };
+    this->options_.on_change = [this](const AdminWrite& write) {
+      told += std::string{write.command} + " " + std::string{write.what};
+      if (write.before) told += ": " + std::string{*write.before} + " -> " + std::string{write.after};
+      told += "\n";
+    };
+  }
+  std::string told_now() {
+    this->run_for(1s);
+    return std::exchange(told, {});
+  }
+  std::string begun;
+  std::string told;
+};
+
+using ToldWrites = Told<WaitingWrites>;
+using ToldConfirmedWrites = Told<ConfirmedWrites>;
+
+TEST_F(ToldWrites, HaveTheFieldsThatDifferBeforeAndAfter) {
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"],["y","2"]]})");
+  EXPECT_EQ(told_now(), "set T a: (none) -> x=1 y=2\n");
+  ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["x","1"],["y","3"]]})");
+  EXPECT_EQ(told_now(), "set T a: y=2 -> y=3\n");
+  ask(R"({"id":3,"command":"set","table":"T","key":"a","fields":[["z","4"]],"replace":true})");
+  EXPECT_EQ(told_now(), "set T a: x=1 y=3 -> z=4\n");
+  ask(R"({"id":4,"command":"del","table":"T","key":"a"})");
+  EXPECT_EQ(told_now(), "del T a: z=4 -> (none)\n");
+  EXPECT_EQ(begun, "set set set del ");
+}
+
+TEST_F(ToldWrites, ThatAreRefusedHaveNoChange) {
+  ask(R"({"id":1,"command":"set","table":"NONE","key":"a"})");
+  EXPECT_EQ(told_now(), "set NONE a\n");
+}
+
+TEST_F(ToldConfirmedWrites, WaitForTheStoreAndNotForTheCaller) {
+  store().set_latency(1ms, 1ms);
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"]]})");
+  EXPECT_EQ(told, "") << "the store has not answered";
+  EXPECT_THAT(told_now(), HasSubstr("set T a: "));
+  ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["x","2"]]})");
+  session_.reset();
+  EXPECT_THAT(told_now(), HasSubstr("set T a: ")) << "the caller is gone";
+}
+
 TEST_F(WaitingWrites, EndWhenTheRowIsDone) {
   ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"],["x","2"]],"wait_ms":1000})");
   EXPECT_EQ(answer(), "") << "nobody has taken it yet";

@@ -69,7 +69,10 @@ Status StandardCommands::serve(AdminServerOptions options) {
       const std::string rows = write.rows == 1 ? std::string{} : ", " + std::to_string(write.rows) + " rows";
       journal->written_by(write.caller.user, write.caller.process, who + std::string{write.command} + " " + std::string{write.what} + rows);
     }
-    if (context->on_write) context->on_write(write);
+    if (context->on_write && !write.is_told_later) context->on_write(write);
+  };
+  setup.on_change = [of = context_->weak_from_this()](const AdminWrite& write) {
+    if (const auto context = of.lock(); context != nullptr && context->on_write) context->on_write(write);
   };
   auto server = AdminServer::open(context_->runtime.scheduler(), context_->registry, std::move(setup), make_sink);
   if (!server) return server.error().with_context("opening the admin socket");

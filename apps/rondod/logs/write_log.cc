@@ -30,8 +30,17 @@ void WriteLog::add(const AdminWrite& write) {
   }
   --credit_;
   const std::string what = hide_secrets(write.what);
-  log_.info("write",
-            {{"command", write.command}, {"what", what}, {"user", name_of(caller.user)}, {"uid", caller.user}, {"pid", caller.process}});
+  const std::string& user = name_of(caller.user);
+  if (write.before) {
+    return log_.info("write", {{"command", write.command},
+                               {"what", what},
+                               {"before", *write.before},
+                               {"after", write.after},
+                               {"user", user},
+                               {"uid", caller.user},
+                               {"pid", caller.process}});
+  }
+  log_.info("write", {{"command", write.command}, {"what", what}, {"user", user}, {"uid", caller.user}, {"pid", caller.process}});
 }
 
 void WriteLog::flush() {

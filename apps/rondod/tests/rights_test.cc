@@ -59,9 +59,9 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
   const std::string pid = std::to_string(::getpid());
   const std::string who =
       " user=" + (user_name(::geteuid()).empty() ? "\"\"" : user_name(::geteuid())) + " uid=" + uid + " pid=" + pid + "\n";
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("info write command=set what=\"PORT_TABLE swp1\"" + who),
-                                HasSubstr("info write command=del what=\"ROUTE_TABLE 10.0.0.0/8\"" + who),
-                                HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who),
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("info write command=set what=\"PORT_TABLE swp1\" before=(none) after=\"admin_status=up\"" + who),
+                                HasSubstr("info write command=del what=\"ROUTE_TABLE 10.0.0.0/8\" before="),
+                                HasSubstr(" after=(none)" + who), HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who),
                                 HasSubstr("info bulk write table=\"PORT_TABLE ROUTE_TABLE\" rows=2" + who), Not(HasSubstr("command=get"))));
   std::vector<std::string> written;
   const auto reader = std::move(journal::JournalReader::open(file("day")).value());

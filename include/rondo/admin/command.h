@@ -60,6 +60,8 @@ struct CommandSpec {
   /// True if a log and the journal get the call of a command that writes. False for reports of programs, several a second.
   /// A call with the flag "dry_run" is no write.
   bool is_reported = true;
+  /// True if the handler calls Reply::tell_change(). Then a log has the call when the change is known, or when the answer has ended.
+  bool tells_change = false;
   /// True if the handler keeps a caller with a group (Caller::group) to that group. Such callers may call no other command.
   bool keeps_to_group = false;
 };
@@ -128,6 +130,11 @@ class Reply {
   void finish(const boost::json::object& result);
   /// Ends the answer with an error. 'why' must not be ok.
   void fail(const Status& why);
+  /// For a command with CommandSpec::tells_change: what gives a log the changed fields, such as "mtu=1500" and "mtu=9000"
+  /// (src/commands/change_text.h). The first call counts; the log gets a call of the command without one when the answer has ended and all
+  /// copies are gone. Empty if no log wants it.
+  using TellChange = std::function<void(std::string_view before, std::string_view after)>;
+  TellChange tell_change();
   /// Marks the answer as one with rows: without any row, "rows" is then [] instead of absent.
   void expect_rows() noexcept;
 

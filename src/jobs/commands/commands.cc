@@ -127,8 +127,9 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
 }
 
 /// Answers with the job of a result.
-Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, Reply reply) {
-  return [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, const std::string& name, bool is_removed, Reply reply) {
+  return [&jobs, is_removed, tell = tell_changes(jobs, {name}, reply), reply](const Result<StoredJob>& stored) mutable {
+    if (stored) tell(is_removed ? std::vector<StoredJob>{} : std::vector{*stored});
     stored ? reply.finish(object_of_job(*stored, JobsView(jobs).next_of(*stored))) : reply.fail(stored.error());
   };
 }
@@ -187,16 +188,28 @@ Result<Job> checked_definition(const Arguments& arguments) {
 
 namespace {
 
+void put_checked(Jobs& jobs, std::vector<JobEdit> edits, bool is_dry, Reply reply,
+                 void (*answer)(Reply& reply, std::vector<json::object> objects)) {
+  std::vector<std::string> names;
+  for (const JobEdit& edit : edits) names.push_back(edit.job.name);
+  jobs.put_checked(std::move(edits), is_dry,
+                   [&jobs, is_dry, tell = tell_changes(jobs, std::move(names), reply), answer,
+                    reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
+                     if (!put) return reply.fail(put.error());
+                     tell(*put);
+                     std::vector<json::object> objects;
+                     for (const StoredJob& stored : *put) objects.push_back(object_of_put(jobs, stored, is_dry));
+                     answer(reply, std::move(objects));
+                   });
+}
+
 void put(Jobs& jobs, const Arguments& arguments, Reply reply) {
   auto job = checked_definition(arguments);
   if (!job) return reply.fail(job.error());
   std::vector<JobEdit> edits;
   edits.push_back({std::move(*job), arguments.flag("start") ? JobEdit::Running::IfNew : JobEdit::Running::Kept});
-  const bool is_dry = arguments.flag("dry_run");
-  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
-    if (!put) return reply.fail(put.error());
-    reply.finish(object_of_put(jobs, put->front(), is_dry));
-  });
+  put_checked(jobs, std::move(edits), arguments.flag("dry_run"), std::move(reply),
+              [](Reply& answer, std::vector<json::object> objects) { answer.finish(objects.front()); });
 }
 
 /// One of the definitions of jobs-put: a job with the member "running".
@@ -231,11 +244,9 @@ void put_all(Jobs& jobs, const Arguments& arguments, Reply reply) {
     edits.push_back(std::move(*edit));
   }
   reply.expect_rows();
-  const bool is_dry = arguments.flag("dry_run");
-  jobs.put_checked(std::move(edits), is_dry, [&jobs, is_dry, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
-    if (!put) return reply.fail(put.error());
-    for (const StoredJob& stored : *put) reply.row(object_of_put(jobs, stored, is_dry));
-    reply.finish();
+  put_checked(jobs, std::move(edits), arguments.flag("dry_run"), std::move(reply), [](Reply& answer, std::vector<json::object> objects) {
+    for (const json::object& object : objects) answer.row(object);
+    answer.finish();
   });
 }
 
@@ -265,12 +276,14 @@ void add_put_commands(Adder& adder) {
              .help = "Add or edit a job",
              .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},
                            {"start", ArgumentKind::Flag, false, "Start a new job"},
-                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}}},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}},
+             .tells_change = true},
             put);
   adder.add({.name = "jobs-put",
              .help = "Add or edit several jobs: all of them, or none",
              .arguments = {{"definitions", ArgumentKind::Text, true, "The jobs as a JSON array; 'running' starts or stops one"},
-                           {"dry_run", ArgumentKind::Flag, false, "Check the jobs, and change nothing"}}},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the jobs, and change nothing"}},
+             .tells_change = true},
             put_all);
 }
 
@@ -282,20 +295,26 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads, .keeps_to_group = true},
             show);
   add_put_commands(adder);
-  adder.add(
-      {.name = "job-start", .help = "Start a job", .arguments = {name_argument()}, .keeps_to_group = true},
-      [](Jobs& of, const Arguments& arguments, Reply reply) { of.start(arguments.text("name"), answer_with_job(of, std::move(reply))); });
+  adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}, .tells_change = true, .keeps_to_group = true},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              const std::string name = arguments.text("name");
+              of.start(name, answer_with_job(of, name, false, std::move(reply)));
+            });
   adder.add({.name = "job-stop",
              .help = "Stop a job; planned runs that have not begun are skipped",
              .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Reason, for people"}},
+             .tells_change = true,
              .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, std::move(reply)));
+              const std::string name = arguments.text("name");
+              of.stop(name, arguments.text("note"), answer_with_job(of, name, false, std::move(reply)));
             });
   add_schedule_commands(adder);
-  adder.add(
-      {.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},
-      [](Jobs& of, const Arguments& arguments, Reply reply) { of.remove(arguments.text("name"), answer_with_job(of, std::move(reply))); });
+  adder.add({.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}, .tells_change = true},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              const std::string name = arguments.text("name");
+              of.remove(name, answer_with_job(of, name, true, std::move(reply)));
+            });
   add_run_commands(adder);
   adder.add({.name = "job-stats", .help = "Show figures and health of the job scheduler", .effect = CommandEffect::Reads},
             [](Jobs& of, const Arguments&, Reply reply) { figures(of, std::move(reply)); });

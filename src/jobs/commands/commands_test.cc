@@ -19,6 +19,7 @@
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::jobs {
@@ -54,7 +55,13 @@ class JobCommands : public ::testing::Test {
                          });
                        }});
     EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
-    auto opened = AdminServer::open(runtime.scheduler(), registry, AdminServerSetup({.path = (folder / "socket").string()}));
+    AdminServerSetup setup({.path = (folder / "socket").string()});
+    setup.on_write = [](const AdminWrite&) {};
+    setup.on_change = [this](const AdminWrite& write) {
+      told = std::string{write.command};
+      if (write.before) told += ": " + std::string{*write.before} + " -> " + std::string{write.after};
+    };
+    auto opened = AdminServer::open(runtime.scheduler(), registry, std::move(setup));
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     server = std::move(*opened);
     jobs->start();
@@ -115,6 +122,7 @@ class JobCommands : public ::testing::Test {
   }
 
   TemporaryFolder folder;
+  std::string told;  // The last call that changed jobs. Read it when the call is answered.
   std::promise<void> gate;
   std::map<std::int64_t, AsyncRun> begun;  // Runs of "stoppable". Used by the thread of the program.
   Runtime runtime;
@@ -124,6 +132,24 @@ class JobCommands : public ::testing::Test {
   std::thread program;
   std::unique_ptr<AdminClient> client;
 };
+
+TEST_F(JobCommands, AChangeOfAJobIsToldWithItsFields) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok","parameters":"secret-1","owner":"me"})"}});
+  EXPECT_THAT(told, AllOf(HasSubstr("job-put: (none) -> "), HasSubstr("handler=ok"), HasSubstr("parameters=\"(8 bytes)\""),
+                          Not(HasSubstr("secret-1"))));
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok","parameters":"secret-2","owner":"you"})"}});
+  EXPECT_EQ(told, "job-put: owner=me parameters=\"(8 bytes)\" -> owner=you parameters=\"(8 other bytes)\"");
+  call("job-start", {{"name", "a"}});
+  EXPECT_EQ(told, "job-start: running=false -> running=true");
+  call("job-stop", {{"name", "a"}, {"note", "it is night"}});
+  EXPECT_EQ(told, R"(job-stop: running=true -> running=false stop_note="it is night")");
+  call("jobs-put", {{"definitions", R"([{"name":"a","handler":"ok","owner":"her"},{"name":"b","handler":"ok"}])"}});
+  EXPECT_THAT(told, AllOf(HasSubstr("jobs-put: a: owner=you"), HasSubstr("; b: (none) -> a: owner=her"), HasSubstr("; b: handler=ok")));
+  call("job-remove", {{"name", "b"}});
+  EXPECT_EQ(told, "job-remove: handler=ok name=b running=false -> (none)");
+  error("job-put", {{"definition", R"({"name":"a"})"}});
+  EXPECT_EQ(told, "job-put") << "nothing was changed";
+}
 
 TEST_F(JobCommands, AKillSaysWhatBecameOfTheRun) {
   call("job-put", {{"definition", R"({"name":"held","handler":"gate","overlap":"serial"})"}});

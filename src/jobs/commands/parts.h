@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +41,10 @@ Result<Job> checked_definition(const Arguments& arguments);
 /// At most 'max' firings after 'after'. Empty for a job that is only triggered. A fixed delay has one: it is measured from 'after', because
 /// the end of the next run is not known.
 std::vector<calendar::Firing> next_firings(const CompiledSchedule& compiled, WallTime after, std::size_t max);
+
+/// For a log: reads the jobs now, before a command changes them. The function tells what differs in those of its argument; a job that is
+/// not among them was removed.
+std::function<void(const std::vector<StoredJob>& jobs)> tell_changes(Jobs& jobs, std::vector<std::string> names, Reply& reply);
 
 inline ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, "Name of the job"}; }
 
