@@ -97,6 +97,7 @@ void Ends::end_attempt(LiveRun& live, const Attempt& attempt) {
     ++(end.state == RunState::Succeeded ? runs_.stats.succeeded : end.state == RunState::Killed ? runs_.stats.killed : runs_.stats.failed);
   }
   live.ends_attempt = true;
+  note_attempt(live, attempt, end);
   queue(live, std::move(end));
   flush();
 }
@@ -330,6 +331,20 @@ void Ends::note_ended(const JobRun& run, WallTime ended) {
   if (!run.note.empty()) how += ": " + run.note;
   last_ended_.insert_or_assign(run.id, EndedRun{key_of(run), std::move(how)});
   if (last_ended_.size() > limits::kEndedRuns) last_ended_.erase(last_ended_.begin());
+}
+
+/// A run without a retry has its only attempt in its row.
+void Ends::note_attempt(const LiveRun& live, const Attempt& attempt, const RunEnd& end) {
+  if (end.attempt == 1 && end.state != RunState::Due) return;
+  std::vector<EndedAttempt>& all = attempts_[end.id];
+  const RunState of_retried = live.verdict.value_or(attempt.is_timed_out ? RunState::TimedOut : RunState::Failed);
+  if (all.size() >= limits::kAttemptsShown) all.erase(all.begin());
+  all.push_back({.number = end.attempt,
+                 .state = end.state == RunState::Due ? of_retried : end.state,
+                 .begun = attempt.begun,
+                 .ended = end.ended,
+                 .note = end.note});
+  if (attempts_.size() > limits::kEndedRuns) attempts_.erase(attempts_.begin());
 }
 
 RowInPlane Ends::state_of_ended(std::int64_t run, std::string_view key) const {

@@ -6,6 +6,7 @@
 
 #include "jobs/handlers.h"
 #include "jobs/job_facts.h"
+#include "jobs/jobs_view.h"
 #include "jobs/pools.h"
 #include "jobs/timetable.h"
 
@@ -52,6 +53,11 @@ class Ends {
   void on_end(std::function<void(const JobRun& run)> listener) { ended_listener_ = std::move(listener); }
   /// What `why` adds about the row of a run that is not live.
   RowInPlane state_of_ended(std::int64_t run, std::string_view key) const;
+  /// See JobsView::attempts().
+  std::vector<EndedAttempt> attempts(std::int64_t run) const {
+    const auto found = attempts_.find(run);
+    return found == attempts_.end() ? std::vector<EndedAttempt>{} : found->second;
+  }
   TimerSource& timer() noexcept { return deadline_timer_; }
 
  private:
@@ -79,6 +85,7 @@ class Ends {
   void stop_waiting(LiveRun& live);
   void remove_waiting_row(const LiveRun& live);
   void note_ended(const JobRun& run, WallTime ended);
+  void note_attempt(const LiveRun& live, const Attempt& attempt, const RunEnd& end);
 
   Core& core_;
   LiveRuns& runs_;
@@ -98,7 +105,8 @@ class Ends {
     std::string key;
     std::string how;  // For people.
   };
-  std::map<std::int64_t, EndedRun> last_ended_;  // At most limits::kEndedRuns.
+  std::map<std::int64_t, std::vector<EndedAttempt>> attempts_;  // By run.
+  std::map<std::int64_t, EndedRun> last_ended_;                 // At most limits::kEndedRuns.
 };
 
 }  // namespace rondo::jobs

@@ -69,6 +69,7 @@ std::optional<RunActivity> JobsView::activity(std::int64_t run) const {
   const LiveRun* const live = impl_.runs.find(run);
   return live == nullptr ? std::nullopt : std::optional{activity_of(*live)};
 }
+std::vector<EndedAttempt> JobsView::attempts(std::int64_t run) const { return impl_.ends.attempts(run); }
 std::string JobsView::retry_note(std::int64_t run) const {
   const LiveRun* const live = impl_.runs.find(run);
   return live == nullptr ? std::string{} : note_of_retry(*live);

@@ -32,6 +32,15 @@ struct RunActivity {
   std::string trouble = {};         // Why the work elsewhere may not go on, as its handler says; a part of 'text'. Empty: it goes on.
 };
 
+/// An attempt that has ended, of a run with several.
+struct EndedAttempt {
+  std::uint32_t number = 0;  // From 1.
+  RunState state = RunState::Failed;
+  WallTime begun = {};
+  WallTime ended = {};
+  std::string note = {};
+};
+
 class JobsView {
  public:
   /// 'jobs' must outlive it.
@@ -40,6 +49,9 @@ class JobsView {
 
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;
+  /// The newest attempts of a run that was tried again, the oldest first, as far as this process has seen their ends: of the newest
+  /// limits::kEndedRuns such runs. A store keeps the times of the last attempt alone. O(result).
+  std::vector<EndedAttempt> attempts(std::int64_t run) const;
   /// Why the last attempt of a run failed that waits for a further one, and when that begins; empty for another run.
   std::string retry_note(std::int64_t run) const;
   /// The next scheduled instant at which a job fires: that of a run that is planned already, otherwise StoredJob::next. Empty for a stopped

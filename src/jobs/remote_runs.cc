@@ -63,6 +63,15 @@ Result<std::string> RemoteRuns::check_address(const std::string& handler, const 
   if (entry != nullptr && entry->async != nullptr && entry->async->check_address) return entry->async->check_address(address);
   return failure(StatusCode::InvalidArgument, "the handler '" + handler + "' runs at no executor, so its runs have no address");
 }
+std::vector<RunPart> RemoteRuns::parts(const JobRun& run) const {
+  impl_.core.expect_here("parts");
+  for (const std::string& name : impl_.handlers.names()) {
+    const HandlerEntry* const entry = impl_.handlers.find(name);
+    if (entry == nullptr || entry->async == nullptr || !entry->async->parts) continue;
+    if (std::vector<RunPart> parts = entry->async->parts(run); !parts.empty()) return parts;
+  }
+  return {};
+}
 std::shared_ptr<const Job> RemoteRuns::job_of(std::int64_t run) const {
   impl_.core.expect_here("job_of");
   const LiveRun* const live = impl_.runs.find(run);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/jobs/jobs.h"
 
@@ -17,6 +19,15 @@ inline constexpr std::string_view kUnknownWorker = "*";
 
 /// What a standby says of what it does not have: workers, executors, and what runs do at present.
 inline constexpr std::string_view kAskOwner = "another scheduler runs the jobs; ask that one: 'rondo job schedulers' names it";
+
+/// A part of a run that several programs carry out, each one part.
+struct RunPart {
+  std::string place;       // The address of the program.
+  std::string_view state;  // "waiting", "sent", "running", "succeeded", "failed", "discarded", "unknown"; static storage.
+  std::optional<WallTime> begun = {};
+  std::optional<WallTime> ended = {};
+  std::string note = {};  // Why it failed, or what it returned.
+};
 
 /// A handler whose programs may have runs of an earlier process of this one.
 struct RemoteHandler {
@@ -35,6 +46,8 @@ struct RemoteHandler {
   std::function<std::string(std::int64_t run)> why_no_room = {};
   /// Ok with the canonical form if a run may be sent to this address alone. Empty: the handler knows no addresses.
   std::function<Result<std::string>(const std::string& address)> check_address = {};
+  /// The parts of a run, by their numbers; empty for a run that is one whole. Empty: the handler makes no parts.
+  std::function<std::vector<RunPart>(const JobRun& run)> parts = {};
 };
 
 class RemoteRuns {
@@ -62,6 +75,8 @@ class RemoteRuns {
   /// TriggerOptions::address for a job with this handler: 'address' in its canonical form. InvalidArgument for a
   /// handler without addresses; InvalidArgument, NotFound or PermissionDenied for an address that the handler does not have at present.
   Result<std::string> check_address(const std::string& handler, const std::string& address) const;
+  /// RemoteHandler::parts, also of a run that has ended. O(handlers + result).
+  std::vector<RunPart> parts(const JobRun& run) const;
   /// A run without a stored end, as far as this process knows it; null if there is no such run. Before is_recovered() it may be one of an
   /// earlier process. Valid until the next call.
   const JobRun* find(std::int64_t run) const;

@@ -86,6 +86,8 @@ def check_runs(daemon, checker):
     run = checker.check("job-trigger", expect(daemon, 0, "--json", "job", "trigger", "hand"))
     runs = wait_for(daemon, checker, "hand", lambda runs: runs[0]["state"] == "succeeded")
     assert runs[0]["run"] == run["run"] and runs[0]["band"] == "manual", runs
+    details = checker.check("job-runs", expect(daemon, 0, "--json", "call", "job-runs", "name=hand", "details=true"))["rows"]
+    assert details == runs, "one attempt, and no shards"
     assert "has ended already, as succeeded at 20" in expect(daemon, 1, "job", "kill", str(run["run"]))
     assert "no run 999999" in expect(daemon, 1, "job", "kill", "999999")
     link = checker.check("why", expect(daemon, 0, "--json", "why", "JOB_RUN_8", f"hand#{run['run']}"))["chain"][0]

@@ -358,6 +358,9 @@ def broadcast_to_many(scheduler):
         executor.end(order, 200, "well")
         run = scheduler.wait_for_end("wide", number, "failed")
         assert "255 of 256 shards failed" in run["note"] and len(executor.orders) == 1, run
+        shards = scheduler.ask("call", "job-runs", "name=wide", "details=true")["rows"][0]["shards"]
+        assert [shard["index"] for shard in shards] == list(range(256)), shards
+        assert sorted({shard["state"] for shard in shards}) == ["failed", "succeeded"], shards
         # A result of a shard that was not sent to this executor, and of one beyond the last.
         assert executor.call_back((order["logId"] + 1, 200, "x"), (order["logId"] - order["broadcastIndex"] + 999, 200, "x")) == 200
     serves(scheduler)

@@ -79,6 +79,11 @@ inline constexpr std::size_t kLiveRuns = 100'000;
 /// `ActivityTest.WhySaysHowARunEnded`.
 inline constexpr std::size_t kEndedRuns = 256;
 
+/// Attempts of one run of which `job-runs` has the times.
+/// Reached: the oldest is forgotten. Figure: none: the row of a run has the number of its attempts. Test:
+/// `JobCommands.TheAttemptsOfARunAreShown`.
+inline constexpr std::size_t kAttemptsShown = 20;
+
 /// Runs of one job without a stored end, so that a job whose worker is away does not use up kLiveRuns. Fewer when many runs wait in all: a
 /// twentieth of the places that are free.
 /// Reached: no more runs of this job, and of those above it, are planned until some have ended; instants that are missed follow the misfire

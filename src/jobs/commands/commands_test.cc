@@ -151,6 +151,24 @@ TEST_F(JobCommands, AChangeOfAJobIsToldWithItsFields) {
   EXPECT_EQ(told, "job-put") << "nothing was changed";
 }
 
+TEST_F(JobCommands, TheAttemptsOfARunAreShown) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"fail","retries":24,"backoff_ms":0})"}});
+  call("job-trigger", {{"name", "a"}});
+  ASSERT_EQ(ended_runs("a", 1).size(), 1U);
+  const json::object answer = call("job-runs", {{"name", "a"}, {"details", true}});
+  const json::object& run = answer.at("rows").at(0).as_object();
+  EXPECT_EQ(run.at("attempt"), 25);
+  const json::array& attempts = run.at("attempts").as_array();
+  ASSERT_EQ(attempts.size(), limits::kAttemptsShown) << "the newest";
+  EXPECT_EQ(attempts.front().at("attempt"), 6);
+  EXPECT_EQ(attempts.back().at("attempt"), 25);
+  EXPECT_EQ(attempts.back().at("begun"), run.at("begun"));
+  EXPECT_EQ(attempts.back().at("ended"), run.at("ended"));
+  EXPECT_EQ(attempts.front().at("state"), "failed");
+  EXPECT_THAT(std::string{attempts.front().at("note").as_string()}, HasSubstr("attempt 6 failed: "));
+  EXPECT_FALSE(call("job-runs", {{"name", "a"}}).at("rows").at(0).as_object().contains("attempts"));
+}
+
 TEST_F(JobCommands, AKillSaysWhatBecameOfTheRun) {
   call("job-put", {{"definition", R"({"name":"held","handler":"gate","overlap":"serial"})"}});
   const std::int64_t runs = call("job-trigger", {{"name", "held"}}).at("run").as_int64();

@@ -9,6 +9,7 @@
 #include "jobs/commands/parts.h"
 #include "jobs/handler_names.h"
 #include "jobs/remote_runs.h"
+#include "rondo/base/text.h"
 
 namespace rondo::jobs {
 
@@ -27,6 +28,10 @@ namespace {
 
 /// Bytes of a run's own parameters in a list.
 constexpr std::size_t kShownParameters = 200;
+/// Bytes of the note of a shard or an attempt.
+constexpr std::size_t kNote = 200;
+/// Shards of a run in an answer.
+constexpr std::size_t kParts = 256;
 
 json::object object_of(const JobRun& run) {
   json::object object{{"run", run.id},
@@ -101,15 +106,42 @@ void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   });
 }
 
+/// Of a run: what its parts and its attempts did.
+void add_details(const Jobs& jobs, const std::vector<RunPart>& parts, const JobRun& run, json::object& row) {
+  const auto add = [](json::object& one, const std::optional<WallTime>& begun, const std::optional<WallTime>& ended,
+                      std::string_view note) {
+    one["begun"] = time_of(begun);
+    one["ended"] = time_of(ended);
+    if (!note.empty()) one["note"] = sentence(shorten(note, kNote));
+  };
+  json::array shards;
+  for (const RunPart& part : parts) {
+    if (shards.size() == kParts) break;
+    json::object one{{"index", shards.size()}, {"address", text(part.place)}, {"state", part.state}};
+    add(one, part.begun, part.ended, part.note);
+    shards.push_back(std::move(one));
+  }
+  if (!shards.empty()) row["shards"] = std::move(shards);
+  if (parts.size() > kParts) row["shards_beyond"] = parts.size() - kParts;
+  json::array attempts;
+  for (const EndedAttempt& attempt : JobsView(jobs).attempts(run.id)) {
+    json::object one{{"attempt", attempt.number}, {"state", to_string(attempt.state)}};
+    add(one, attempt.begun, attempt.ended, attempt.note);
+    attempts.push_back(std::move(one));
+  }
+  if (!attempts.empty()) row["attempts"] = std::move(attempts);
+}
+
 void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t max = arguments.integer("max", 20);
   if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
   reply.expect_rows();
   jobs.runs(arguments.text("name"), arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
-            [&jobs, reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+            [&jobs, has_details = arguments.flag("details"), reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
               if (!runs) return reply.fail(runs.error());
               for (const JobRun& run : *runs) {
                 json::object row = object_of(run);
+                if (std::exchange(has_details, false)) add_details(jobs, RemoteRuns(jobs).parts(run), run, row);
                 // It may have ended since the store was read.
                 if (const auto activity = JobsView(jobs).activity(run.id); activity && !is_final(run.state))
                   add_activity(row, *activity, run);
@@ -238,7 +270,8 @@ void add_run_commands(Adder& adder) {
              .help = "List the runs of a job, the newest first",
              .arguments = {name_argument(),
                            {"before", ArgumentKind::Integer, false, "Only runs with a smaller number"},
-                           {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"}},
+                           {"max", ArgumentKind::Integer, false, "The most runs: 1 to 200, by default 20"},
+                           {"details", ArgumentKind::Flag, false, "Of the first run also the shards and the attempts"}},
              .effect = CommandEffect::Reads,
              .keeps_to_group = true},
             list_runs);

@@ -36,7 +36,9 @@ void Executors::Impl::set_stage(const OpenRun& run, std::size_t index, Shard& sh
 void Executors::Impl::end_shard(OpenRun& run, std::size_t index, Status status, std::string note) {
   Shard& shard = run.shards[index];
   // An end may come before the answer to the order.
-  if (shard.stage == Shard::Stage::Sent && status.ok()) run.open.began_at(runtime.clock().wall_now());
+  const WallTime now = runtime.clock().wall_now();
+  if (shard.stage == Shard::Stage::Sent && status.ok()) run.open.began_at(now);
+  shard.ended = now;
   set_stage(run, index, shard, Shard::Stage::Ended);
   shard.status = std::move(status);
   shard.note = std::move(note);
@@ -48,6 +50,10 @@ void Executors::Impl::finish_if_ended(std::int64_t id) {
   if (found == runs.end() || !std::ranges::all_of(found->second.shards, has_ended)) return;
   const OpenRun run = take_run(id);
   const bool has_failed = std::ranges::any_of(run.shards, [](const Shard& shard) { return !shard.status.ok(); });
+  if (run.shards.size() > 1) {
+    if (shown.size() >= limits::kExecutorShown) shown.erase(shown.begin());
+    shown.insert_or_assign(id, run.shards);
+  }
   if (has_failed && run.shards.size() > 1) {
     if (retries.size() >= limits::kExecutorRetries) retries.erase(retries.begin());  // The oldest.
     retries.insert_or_assign(id, run.shards);

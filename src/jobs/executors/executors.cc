@@ -32,7 +32,8 @@ Executors::Impl::Impl(Runtime& of_runtime, Jobs& of_jobs, ExecutorSettings of_se
                    .has_begun = [this](std::int64_t run) { return has_begun(run); },
                    .applies_overlap = true,
                    .why_no_room = [this, &made](std::int64_t run) { return why_no_room(made, run); },
-                   .check_address = [this, &made](const std::string& address) { return check_address(made, address); }});
+                   .check_address = [this, &made](const std::string& address) { return check_address(made, address); },
+                   .parts = [this](const JobRun& run) { return parts_of(run); }});
   }
   jobs.wait_for_handlers(std::string{kExecutorHandlers}, [](std::string_view handler) {
     return "no group of executors in the configuration serves " + std::string{handler};

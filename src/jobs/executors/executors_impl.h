@@ -69,6 +69,8 @@ struct Shard {
   Status status = {};                // How it ended.
   std::string note = {};
   bool is_discarded = false;  // By Overlap::Discard.
+  std::optional<WallTime> begun = {};
+  std::optional<WallTime> ended = {};
 };
 
 /// An attempt of a run that is open here.
@@ -201,6 +203,8 @@ struct Executors::Impl {
   std::string why_no_room(const Group& group, std::int64_t run = 0) const;
   /// RemoteHandler::check_address.
   Result<std::string> check_address(const Group& group, const std::string& address) const;
+  /// RemoteHandler::parts. After a restart of this program only the addresses of a run that has ended are known.
+  std::vector<RunPart> parts_of(const JobRun& run) const;
   /// True if the run was sent to executors, or was about to be, before the start.
   bool has_begun(std::int64_t run) const;
   void begin(const std::string& group, const AsyncRun& run);
@@ -322,6 +326,7 @@ struct Executors::Impl {
   std::map<std::string, Group, std::less<>> groups;
   std::map<std::int64_t, OpenRun> runs;
   std::map<std::int64_t, std::vector<Shard>> retries;      // The shards of broadcasts that have failed, for a retry or a rerun.
+  std::map<std::int64_t, std::vector<Shard>> shown;        // Those of broadcasts that have ended, for parts_of().
   std::map<std::int64_t, std::vector<EarlyResult>> early;  // By run.
   std::size_t early_results = 0;
   std::map<std::int64_t, HeldCallback> held;

@@ -338,6 +338,37 @@ TEST_F(ExecutorsTest, ARetryOfABroadcastSendsTheFailedShardsAlone) {
   EXPECT_THAT(runs("a"), ElementsAre("succeeded 3 shards succeeded"));
 }
 
+TEST_F(ExecutorsTest, TheShardsOfABroadcastAreShown) {
+  define_job("a", {.route = Route::ShardingBroadcast, .retries = 0});
+  add_registered(3);
+  trigger("a");
+  ASSERT_TRUE(gets_orders(3));
+  const std::vector<json::object> all = orders();
+  report(log_id(all[0]), 200, "fine");
+  report(log_id(all[1]), 500, "no");
+  JobRun run{.id = log_id(all[0]) / 100'000};
+  const auto shown = [&] {
+    std::vector<std::string> parts;
+    for (const RunPart& part : RemoteRuns(*jobs).parts(run)) {
+      parts.push_back(std::string{part.state} + (part.begun ? " begun" : "") + (part.ended ? " ended" : "") +
+                      (part.note.empty() ? "" : ": " + part.note));
+    }
+    return parts;
+  };
+  EXPECT_THAT(shown(), UnorderedElementsAre("succeeded begun ended: fine", AllOf(HasSubstr("failed begun ended: "), HasSubstr("no")),
+                                            "running begun"));
+  report(log_id(all[2]), 200, "");
+  ASSERT_THAT(runs("a"), ElementsAre(HasSubstr("failed")));
+  EXPECT_THAT(shown(), UnorderedElementsAre("succeeded begun ended: fine", HasSubstr("failed begun ended: "), "succeeded begun ended"));
+  // After a restart the store has the addresses of a run that has ended.
+  run = {.id = 99, .state = RunState::Failed, .worker = "http://127.0.0.1:1,http://127.0.0.1:2 1700000000000"};
+  EXPECT_THAT(shown(), ElementsAre("unknown", "unknown"));
+  run.state = RunState::Succeeded;
+  EXPECT_THAT(shown(), ElementsAre("succeeded", "succeeded"));
+  run.worker = "http://127.0.0.1:1 1700000000000";
+  EXPECT_THAT(shown(), IsEmpty()) << "it is one whole";
+}
+
 TEST_F(ExecutorsTest, AddressesOutsideOfTheNetworksAreRefused) {
   for (const char* const address : {"http://169.254.169.254/latest", "http://10.0.0.1:80", "http://[::1]:80", "http://a@127.0.0.1:1",
                                     "file:///etc/passwd", "http://127.0.0.1:1/../x", "http://127.0.0.1:1\\r\\nX: y"}) {

@@ -90,4 +90,9 @@ inline constexpr std::size_t kExecutorEarly = 10'000;
 /// `ExecutorsTest.ARetryOfABroadcastSendsTheFailedShardsAlone` keeps one.
 inline constexpr std::size_t kExecutorRetries = 1'000;
 
+/// Broadcasts that have ended, of which the state, the times and the note of each shard are kept for people.
+/// Reached: the oldest is forgotten, and of its shards the addresses alone are known. Figure: none: the executors have their logs. Test:
+/// `ExecutorsTest.TheShardsOfABroadcastAreShown` keeps one.
+inline constexpr std::size_t kExecutorShown = 100;
+
 }  // namespace rondo::limits

@@ -142,7 +142,8 @@ void Executors::Impl::unsent(std::int64_t id, std::size_t index, const Status& w
 void Executors::Impl::accepted(OpenRun& run, std::size_t index) {
   Shard& shard = run.shards[index];
   set_stage(run, index, shard, Shard::Stage::Accepted);
-  run.open.began_at(runtime.clock().wall_now());
+  shard.begun = runtime.clock().wall_now();
+  run.open.began_at(*shard.begun);
   // The order to stop may have been there before it.
   if (run.stop_by) kill(run, index);
 }

@@ -25,6 +25,19 @@ std::string place_of(const std::vector<Shard>& shards) {
   return shards.size() == 1 ? "executor " + shards.front().address : std::to_string(shards.size()) + " executors";
 }
 
+std::string_view state_of(const Shard& shard) {
+  switch (shard.stage) {
+    case Shard::Stage::Waits:
+    case Shard::Stage::InLine:
+    case Shard::Stage::Placed: return "waiting";
+    case Shard::Stage::Sent:
+    case Shard::Stage::Silent: return "sent";
+    case Shard::Stage::Accepted: return "running";
+    case Shard::Stage::Ended: break;
+  }
+  return !shard.status.ok() ? "failed" : shard.is_discarded ? "discarded" : "succeeded";
+}
+
 }  // namespace
 
 bool is_at_executors(std::string_view worker) noexcept { return worker.starts_with("http://") || worker.starts_with("https://"); }
@@ -83,6 +96,24 @@ std::string Executors::Impl::why_no_room(const Group& group, std::int64_t run) c
     }
   }
   return named.text("more executor", "more executors");
+}
+
+std::vector<RunPart> Executors::Impl::parts_of(const JobRun& run) const {
+  const auto open = runs.find(run.id);
+  const auto kept = shown.find(run.id);
+  std::vector<Shard> shards = open != runs.end() ? open->second.shards : kept != shown.end() ? kept->second : std::vector<Shard>{};
+  if (shards.empty() && is_at_executors(run.worker)) {
+    for (std::string& address : addresses_in(run.worker)) shards.push_back({.address = std::move(address)});
+  }
+  std::vector<RunPart> parts;
+  if (shards.size() < 2) return parts;
+  const bool is_known = open != runs.end() || kept != shown.end();
+  for (Shard& shard : shards) {
+    const std::string_view state = is_known ? state_of(shard) : run.state == RunState::Succeeded ? "succeeded" : "unknown";
+    std::string note = shard.status.ok() ? std::move(shard.note) : std::string{shard.status.message()};
+    parts.push_back({std::move(shard.address), state, shard.begun, shard.ended, std::move(note)});
+  }
+  return parts;
 }
 
 bool Executors::Impl::has_begun(std::int64_t run) const {
@@ -146,7 +177,7 @@ void Executors::Impl::link(OpenRun open, std::string_view addresses) {
   ++stats.linked;
   const Instant now = runtime.scheduler().now();
   for (const std::string& address : addresses_in(addresses))
-    open.shards.push_back({.address = address, .stage = Shard::Stage::Accepted, .since = now});
+    open.shards.push_back({.address = address, .stage = Shard::Stage::Accepted, .since = now, .begun = sent_in(addresses)});
   open.is_recorded = true;
   const AsyncRun run = open.open;
   run.placed_at(place_of(open.shards));
