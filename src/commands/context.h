@@ -19,6 +19,8 @@
 
 namespace rondo::commands {
 
+struct HistoryReader;  // history_commands.cc
+
 struct Context : std::enable_shared_from_this<Context> {
   Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given);
   ~Context();
@@ -49,8 +51,9 @@ struct Context : std::enable_shared_from_this<Context> {
   // See AdminServerSetup. Service and rondod set them.
   std::function<void(const AdminWrite&)> on_write;
   std::function<void(const AdminNotice&)> on_notice;
-  TimerSource timer;                    // Calls check() every second, so that an incident's time is correct.
-  std::unique_ptr<AdminServer> server;  // Destroyed first: its connections use the members above.
+  std::shared_ptr<HistoryReader> history;  // From the first call on.
+  TimerSource timer;                       // Calls check() every second, so that an incident's time is correct.
+  std::unique_ptr<AdminServer> server;     // Destroyed first: its connections use the members above.
 };
 
 using StandardAdder = CommandAdder<Context>;
@@ -66,6 +69,7 @@ void add_figure_commands(StandardAdder& commands);   // sources, stats, top.
 void add_watch_commands(StandardAdder& commands);    // watch, trace.
 void add_turn_commands(StandardAdder& commands);     // turns.
 void add_support_commands(StandardAdder& commands);  // health, log.
+void add_history_command(StandardAdder& commands);   // history.
 
 /// Ends the record of turns if no caller has asked for it in limits::kTurnRecordKept.
 void end_unread_turns(Scheduler& scheduler, Instant now);

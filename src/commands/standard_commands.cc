@@ -92,9 +92,9 @@ Result<std::unique_ptr<StandardCommands>> add_standard_commands(CommandRegistry&
                                                                 StandardCommandsOptions options) {
   auto context = std::make_shared<commands::Context>(registry, runtime, std::move(options));
   commands::StandardAdder adder(registry, context);
-  for (const auto add :
-       {commands::add_row_commands, commands::add_write_commands, commands::add_batch_command, commands::add_why_commands,
-        commands::add_figure_commands, commands::add_watch_commands, commands::add_turn_commands, commands::add_support_commands}) {
+  for (const auto add : {commands::add_row_commands, commands::add_write_commands, commands::add_batch_command, commands::add_why_commands,
+                         commands::add_figure_commands, commands::add_watch_commands, commands::add_turn_commands,
+                         commands::add_support_commands, commands::add_history_command}) {
     add(adder);
   }
   if (!adder.status().ok()) return failure(adder.status());

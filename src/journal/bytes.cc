@@ -51,6 +51,10 @@ void JournalBytes::read_piece(std::uint64_t offset, std::size_t size) {
   }
   piece_offset_ = offset;
   piece_size_ = 0;
+  if (is_over_ && is_over_()) {
+    failure_ = {StatusCode::Cancelled, "the reading of '" + path_ + "' was ended"};
+    return;
+  }
   while (piece_size_ < size) {
     const ssize_t got = ::pread(file_.get(), piece_.get() + piece_size_, size - piece_size_, static_cast<off_t>(offset + piece_size_));
     if (got < 0 && errno == EINTR) continue;

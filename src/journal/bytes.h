@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/unique_fd.h"
 #include "rondo/base/result.h"
@@ -29,6 +31,8 @@ class JournalBytes {
   std::uint64_t size() const noexcept { return size_; }
   /// For a file: reads its present size.
   void check_size() noexcept;
+  /// view() reads no more of a file once 'is_over' returns true, and failure() says so. Asked before each read.
+  void end_when(std::function<bool()> is_over) { is_over_ = std::move(is_over); }
   /// True if both are the same file, whatever their names.
   bool is_same_file(const JournalBytes& other) const noexcept { return file_ && device_ == other.device_ && inode_ == other.inode_; }
   /// True if 'path' leads to this file.
@@ -56,6 +60,7 @@ class JournalBytes {
   std::size_t piece_size_ = 0;      // Bytes that were read into the piece.
   std::size_t piece_capacity_ = 0;  // Capacity of the piece.
   Status failure_;
+  std::function<bool()> is_over_;
 };
 
 }  // namespace rondo::journal

@@ -52,7 +52,10 @@ Result<std::unique_ptr<JournalRecorder>> JournalRecorder::open(const JournalOpti
   if (options.file.empty()) return std::make_unique<JournalRecorder>();
   Result<std::unique_ptr<JournalSink>> writer = journal::open_writer(options);
   if (!writer) return failure(std::move(writer).error());
-  return std::make_unique<JournalRecorder>(std::move(*writer), clock);
+  auto recorder = std::make_unique<JournalRecorder>(std::move(*writer), clock);
+  recorder->files_.push_back(options.file);
+  for (unsigned i = 1; i <= options.files; ++i) recorder->files_.push_back(options.file + "." + std::to_string(i));
+  return recorder;
 }
 
 Journal* Journal::of(const Runtime& runtime) noexcept { return dynamic_cast<Journal*>(runtime.observer()); }

@@ -42,6 +42,8 @@ class JournalRecorder final : public Journal, public RuntimeEvents, public TurnO
   ~JournalRecorder() override;
   /// See Journal::open.
   static Result<std::unique_ptr<JournalRecorder>> open(const JournalOptions& options, const Clock& clock);
+  /// Its files, the newest first; they need not exist. Empty: it writes none.
+  const std::vector<std::string>& files() const noexcept { return files_; }
   /// The recorder of the runtime's observer; null if it is no journal, or one that is off.
   static JournalRecorder* of(const Runtime& runtime) noexcept;
 
@@ -198,6 +200,7 @@ class JournalRecorder final : public Journal, public RuntimeEvents, public TurnO
   };
 
   std::unique_ptr<JournalSink> sink_;
+  std::vector<std::string> files_;
   const Clock* clock_ = nullptr;
   std::map<std::string, std::uint32_t, std::less<>> names_;
   std::vector<std::uint32_t> tables_ = {0};  // Their names, by the runtime's number of the table.

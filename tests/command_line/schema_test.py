@@ -105,6 +105,10 @@ def check_calls(daemon, checker):
     several = checker.check("why", daemon.run("--json", "why", "NEXTHOP_GROUP_TABLE", "7").stdout)
     assert several["chain"][0]["missing"] >= 1, several
     checker.check("call", daemon.run("--json", "call", "get", "table=PORT_TABLE", "key=swp1").stdout)
+    # The journal's thread writes within some milliseconds.
+    changes = poll_history(daemon, checker, "swp1", 4)
+    newest = {field["name"]: field["after"] for field in changes[0]["fields"]}
+    assert newest["mtu"] == "9100" and newest["admin_status"] == "up" and changes[0]["by"] == f"user {os.getuid()} process " + changes[0]["by"].split()[-1], changes
     for words in (("why", "PORT_TABLE", "swp1"), ("why", "ROUTE_TABLE", "none")):
         checker.check("why", daemon.run("--json", *words).stdout)
     checker.check("del", daemon.run("--json", "del", "ROUTE_TABLE", "10.0.0.0/24").stdout)
@@ -115,6 +119,15 @@ def check_calls(daemon, checker):
         said = daemon.run("--json", *words)
         assert said.returncode == 2 and not said.stdout, (words, said)
         checker.check("error", said.stderr)
+
+
+def poll_history(daemon, checker, key, count):
+    """The newest changes of a row of PORT_TABLE, when the journal has so many."""
+    for _ in range(1000):
+        changes = checker.check("history", daemon.run("--json", "call", "history", "table=PORT_TABLE", f"key={key}").stdout)["rows"]
+        if len(changes) >= count:
+            return changes
+    raise AssertionError(changes)
 
 
 def check_turns(daemon, checker):

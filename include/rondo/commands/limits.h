@@ -28,6 +28,19 @@ inline constexpr std::size_t kLogLinesKept = 500;
 /// Reached: the line is cut. Figure: `stats.log.lines_cut`. Test: `RecentLog.KeepsTheNewestLinesWithinItsLimits`.
 inline constexpr std::size_t kLogLineBytesKept = 1024;
 
+/// Bytes of files of the journal that one call of `history` reads: two of the usual size.
+/// Reached: the answer has what was found, and `stopped` says so. Figure: none: the answer says so. Test: `HistoryTest.StopsAtItsLimits`.
+inline constexpr std::size_t kHistoryBytes = 512 * 1024 * 1024;
+
+/// How long one call of `history` reads, on a thread of its own.
+/// Reached: as with kHistoryBytes. Figure: none: the answer says so. Test: `HistoryTest.StopsAtItsLimits`.
+inline constexpr Duration kHistoryTime = 2000ms;
+
+/// Calls of `history` that wait for that thread.
+/// Reached: a further one gets ResourceExhausted. Figure: none: the caller gets the error. Test:
+/// `HistoryCommand.ManyCallsAtOnceAreRefused`.
+inline constexpr std::size_t kHistoryCalls = 8;
+
 /// How long a past incident (a write that failed later, a lost wake-up, a forgotten fact) counts as a trouble in `rondo health`; afterwards
 /// it is a note. A monitor with a period of five minutes sees it three times, and no restart is needed to clear it.
 /// Reached: an incident without another one since is a note. Figure: `health.notes`. Test: `Incidents.AreATroubleForAWhileAndThenANote`.

@@ -1,0 +1,173 @@
+// The last changes of a row, read backwards: order, fields before and after, who wrote it, several files and runs, damage, forged blocks in
+// values, and the limits. Method: journals that the recorder writes.
+#include "journal/history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/testing/temporary_folder.h"
+#include "journal/recorder.h"
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+using journal::History;
+using journal::HistoryLimits;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::uint64_t kEnough = 64'000'000;
+
+class TestClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return time; }
+  WallTime wall_now() const noexcept override { return WallTime::from_nanoseconds(1'726'080'938'000'000'000) + (time - Instant{}); }
+  Instant time = Instant::from_nanoseconds(1'000'000'000);
+};
+
+class HistoryTest : public testing::Test {
+ protected:
+  std::string file(const std::string& end = "") const { return (folder_ / "j").string() + end; }
+  std::unique_ptr<JournalRecorder> start(const std::vector<std::string>& tables = {"T"}) {
+    std::unique_ptr<JournalRecorder> journal = std::move(JournalRecorder::open({.file = file()}, clock_).value());
+    journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
+    for (const std::string& table : tables) journal->name(table);
+    return journal;
+  }
+  void change(JournalRecorder& journal, const Change& change, const std::string& table = "T") {
+    clock_.time = clock_.time + 1s;
+    journal.clock_read(clock_.time);
+    journal.became_ready(journal.name(table));  // Has the time.
+    journal.changed(journal.name(table), 1, change);
+    EXPECT_TRUE(journal.flush().ok());  // A block of its own.
+  }
+  History read(const HistoryLimits& limits = {.bytes = kEnough}, const std::string& key = "k") {
+    Result<History> history = journal::history_of({file(), file(".1"), file(".2")}, "T", key, limits);
+    EXPECT_TRUE(history.has_value()) << history.error().to_string();
+    return history ? *std::move(history) : History{};
+  }
+  /// "SET a:1>2 b:?>-" for each change: '-' is no value, '?' is not known.
+  static std::vector<std::string> words(const History& history) {
+    std::vector<std::string> all;
+    for (const journal::HistoryChange& one : history.changes) {
+      all.emplace_back(to_string(one.op));
+      for (const journal::HistoryField& field : one.fields)
+        all.back() += " " + field.name + ":" + (field.is_known ? field.before.value_or("-") : "?") + ">" + field.after.value_or("-");
+    }
+    return all;
+  }
+  static Change set(const std::string& value, const std::string& key = "k", const std::string& name = "a") {
+    const std::vector<Field> fields{{name, value}};
+    return Change::set(key, std::span<const Field>{fields});
+  }
+
+  TemporaryFolder folder_;
+  TestClock clock_;
+};
+
+TEST_F(HistoryTest, HasTheNewestFirstWithTheFieldsBeforeAndAfter) {
+  const auto journal = start({"OTHER", "T"});
+  change(*journal, set("1"));
+  change(*journal, set("9"), "OTHER");
+  change(*journal, set("9", "key"));
+  change(*journal, set("2"));
+  change(*journal, Change::remove("k"));
+  change(*journal, set("3", "k", "b"));
+  const History history = read();
+  EXPECT_THAT(words(history), ElementsAre("SET b:->3", "DEL a:2>-", "SET a:1>2", "SET a:?>1"));
+  EXPECT_EQ(history.stopped, "");
+  EXPECT_FALSE(history.is_damaged);
+  EXPECT_EQ(history.changes[0].wall - history.changes[1].wall, 1s);
+  EXPECT_EQ(history.changes[0].wall, clock_.wall_now());
+  EXPECT_THAT(read({.bytes = kEnough}, "none").changes, IsEmpty());
+}
+
+TEST_F(HistoryTest, NamesWhoWroteTheRow) {
+  const auto journal = start();
+  journal->written_by(0, 17, "set T k");
+  change(*journal, set("1"));
+  change(*journal, set("2"));
+  journal->written_by(7, 18, "set T other");
+  journal->written_by(4'026'531'841, 0, "token 'ci' del T k");
+  EXPECT_TRUE(journal->flush().ok());
+  change(*journal, Change::remove("k"));
+  journal->written_by(0, 19, "job-start T k");
+  change(*journal, set("3"));
+  std::vector<std::string> by;
+  for (const journal::HistoryChange& one : read().changes) by.push_back(one.by);
+  EXPECT_THAT(by, ElementsAre("", "token 'ci'", "", "user 0 process 17"));
+}
+
+TEST_F(HistoryTest, GoesOnInOlderFilesAndRunsWhereTheTableHasAnotherNumber) {
+  {
+    const auto journal = start({"OTHER", "T"});
+    change(*journal, set("1"));
+    fs::rename(file(), file(".1"));
+    journal->rotate();
+    change(*journal, set("2"));
+  }
+  const auto journal = start({"T", "OTHER"});
+  change(*journal, set("9"), "OTHER");
+  change(*journal, set("3"));
+  EXPECT_THAT(words(read()), ElementsAre("SET a:2>3", "SET a:1>2", "SET a:?>1"));
+}
+
+TEST_F(HistoryTest, LeavesDamageOut) {
+  const auto journal = start();
+  change(*journal, set("1"));
+  const auto before = static_cast<std::streamoff>(fs::file_size(file()));
+  change(*journal, set("2"));
+  change(*journal, set("3"));
+  std::fstream(file(), std::ios::in | std::ios::out | std::ios::binary).seekp(before) << "damaged";
+  const History history = read();
+  EXPECT_THAT(words(history), ElementsAre("SET a:1>3", "SET a:?>1"));
+  EXPECT_TRUE(history.is_damaged);
+}
+
+TEST_F(HistoryTest, BlocksInAValueAreNone) {
+  {
+    const auto journal = start();
+    change(*journal, set("forged"));
+  }
+  std::stringstream forged;
+  forged << std::ifstream(file(), std::ios::binary).rdbuf();
+  fs::remove(file());
+  const auto journal = start();
+  change(*journal, set(forged.str(), "other"));
+  change(*journal, set("true"));
+  EXPECT_THAT(words(read()), ElementsAre("SET a:?>true"));
+}
+
+TEST_F(HistoryTest, StopsAtItsLimits) {
+  const auto journal = start();
+  const std::string large(3'000'000, 'x');
+  change(*journal, set("1"));
+  for (int i = 0; i < 3; ++i) change(*journal, set(large, "other"));
+  change(*journal, set("2"));
+  EXPECT_THAT(words(read()), SizeIs(2));
+  const History few = read({.changes = 1, .bytes = kEnough});
+  EXPECT_THAT(words(few), ElementsAre("SET a:1>2"));
+  EXPECT_EQ(few.stopped, "there are older changes");
+  const History little = read({.bytes = 5'000'000});
+  EXPECT_THAT(little.changes, IsEmpty()) << "the file is larger";
+  EXPECT_THAT(little.stopped, HasSubstr("bytes"));
+  for (int until = 0; until < 40; ++until) {  // Each question for the time is the last one.
+    const History late = read({.bytes = kEnough, .is_over = [&, asked = 0]() mutable { return asked++ >= until; }});
+    EXPECT_LE(late.changes.size(), 2U);
+    EXPECT_TRUE(late.stopped.empty() ? late.changes.size() == 2 : late.stopped == "the limit of time was reached");
+  }
+}
+
+TEST_F(HistoryTest, AFileThatIsNotThereIsAnError) {
+  EXPECT_EQ(journal::history_of({file()}, "T", "k", {.bytes = kEnough}).error().code(), StatusCode::NotFound);
+}
+
+}  // namespace
+}  // namespace rondo
