@@ -1,4 +1,5 @@
 // The cases of console_test.py. Usage: node browser.mjs JSON.
+import { createServer } from 'node:http';
 import { check, end, equal, given, picture, profile, request, run, signedIn, violations, visit } from './kit.mjs';
 
 // A name from outside that a page may not take for markup.
@@ -280,6 +281,115 @@ async function a_job_is_added_watched_and_killed() {
   await end(made);
 }
 
+/// Three executors of a group. They keep the orders that they get, and have a log of one line.
+async function executors() {
+  const orders = [];
+  const servers = [];
+  for (let i = 0; i < 3; i++) {
+    const server = createServer((asked, answer) => {
+      let body = '';
+      asked.on('data', (part) => (body += part));
+      asked.on('end', () => {
+        if (asked.url === '/run') orders.push(JSON.parse(body));
+        const from = asked.url === '/log' ? JSON.parse(body).fromLineNum : 1;
+        const log = { fromLineNum: from, toLineNum: 1, logContent: from > 1 ? '' : `the log of executor ${i}\n`, isEnd: true };
+        answer.setHeader('Content-Type', 'application/json').end(JSON.stringify({ code: asked.url === '/idleBeat' ? 500 : 200, msg: null, content: asked.url === '/log' ? log : null }));
+      });
+    });
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    servers.push(server);
+    const registration = { registryGroup: 'EXECUTOR', registryKey: 'billing', registryValue: `http://127.0.0.1:${server.address().port}` };
+    equal(JSON.parse((await request('/api/registry', { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(registration) })).text).code, 200, 'code');
+  }
+  return { orders, close: () => servers.forEach((server) => (server.close(), server.closeAllConnections())) };
+}
+
+/// Each shard of a broadcast is a cell with its state, which leads to its log, by the keyboard, too.
+async function shards_are_cells() {
+  const { orders, close } = await executors();
+  try {
+    const definition = { name: 'everywhere', handler: 'executor/billing/all', schedule: 'manual', route: 'sharding-broadcast', retries: 0 };
+    equal((await command('job-put', { definition: JSON.stringify(definition) })).status, 200, 'status');
+    const { run } = JSON.parse((await command('job-trigger', { name: definition.name })).text);
+    const made = await signedIn('viewer', `jobs/everywhere/${run}`);
+    const { page } = made;
+    await page.waitForSelector('.cells li:nth-child(3) a.busy');
+    const ends = async (index, code) => {
+      const order = orders.find((one) => one.broadcastIndex === index);
+      const end = [{ logId: order.logId, logDateTim: order.logDateTime, handleCode: code, handleMsg: kHostile }];
+      equal(JSON.parse((await request('/api/callback', { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(end) })).text).code, 200, 'code');
+    };
+    await page.waitForFunction(() => document.querySelectorAll('.cells a').length === 3 && document.querySelector('.cells').textContent.split(': running').length === 4);
+    await ends(0, 200);
+    await ends(1, 500);
+    await page.waitForSelector('.cells li:nth-child(1) a.good:has-text("Shard 0 at http://127.0.0.1:")');
+    await page.waitForSelector('.cells li:nth-child(2) a.bad:has-text("failed")');
+    await page.waitForSelector('.cells li:nth-child(3) a.busy:has-text("running")');
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      equal(await violations(page), [], `violations, ${colorScheme}`);
+      await picture(page, `shards-${colorScheme}`);
+    }
+    await page.locator('.cells a').nth(1).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('h2:has-text("Log of shard 1")');
+    await page.waitForSelector('pre.log:has-text("the log of executor")');
+    check(page.url().endsWith('?shard=1'), page.url());
+    await ends(2, 200);
+    await page.waitForSelector('h1 .state:has-text("failed")');
+    await page.waitForSelector('.cells li:nth-child(3) a.good');
+    equal(await page.locator('main img').count(), 0, 'images of a page');
+    await end(made);
+  } finally {
+    close();
+  }
+}
+
+/// The attempts of a run with their times.
+async function attempts_have_their_times() {
+  const definition = { name: 'tries', handler: 'command/fails', schedule: 'manual', retries: 1, backoff_ms: 0 };
+  equal((await command('job-put', { definition: JSON.stringify(definition) })).status, 200, 'status');
+  const { run } = JSON.parse((await command('job-trigger', { name: definition.name })).text);
+  const made = await signedIn('viewer', `jobs/tries/${run}`);
+  for (const text of ['attempt 1 begun', 'attempt 1 failed', 'attempt 2 begun']) await made.page.waitForSelector(`main li:has-text("${text}")`);
+  await made.page.waitForSelector('h1 .state:has-text("failed")');
+  await picture(made.page, 'attempts-light');
+  await end(made);
+}
+
+/// Who changed a row, and its fields before and after.
+async function a_row_has_its_history() {
+  const row = { table: 'ROUTE_TABLE', key: '192.0.2.128/25' };
+  for (const fields of [[['nexthop_group', '1'], ['mtu', '1400']], [['mtu', kHostile]]]) {
+    equal((await command('set', { ...row, fields, wait_ms: 5000 })).status, 200, 'status');
+  }
+  const made = await signedIn('viewer', `tables/ROUTE_TABLE/${encodeURIComponent(row.key)}`);
+  const { page } = made;
+  await page.click('button:has-text("Read the journal")');
+  const newest = '[aria-label=Changes] tbody tr:nth-child(1)';
+  await page.waitForSelector(`${newest}:has-text("token 'admin'")`);
+  equal(await page.locator(`${newest} del`).allTextContents(), ['1400'], 'before');
+  equal(await page.locator(`${newest} ins`).allTextContents(), [kHostile], 'after');
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    equal(await violations(page), [], `violations, ${colorScheme}`);
+    await picture(page, `history-${colorScheme}`);
+  }
+  await end(made);
+}
+
+/// The log has what a change was before and after.
+async function the_log_has_before_and_after() {
+  const row = { table: 'ROUTE_TABLE', key: '192.0.2.64/26' };
+  equal((await command('set', { ...row, fields: [['nexthop_group', '1'], ['auth_token', 'hidden-secret']], wait_ms: 5000 })).status, 200, 'status');
+  equal((await command('set', { ...row, fields: [['nexthop_group', '2']], wait_ms: 5000 })).status, 200, 'status');
+  const made = await signedIn('viewer', 'log');
+  await made.page.waitForSelector('ol.log li:has-text("192.0.2.64/26"):has-text("nexthop_group=2")');
+  const lines = (await made.page.locator('ol.log li:has-text("192.0.2.64/26")').allTextContents()).join('\n');
+  check(lines.includes('before="nexthop_group=1" after="nexthop_group=2"') && !lines.includes('hidden-secret'), lines);
+  await end(made);
+}
+
 /// What failed, its log, and a second try.
 async function it_is_found_what_failed() {
   const made = await signedIn('operator', 'jobs?view=failures');
@@ -384,6 +494,10 @@ await run([
   text_from_outside_is_never_markup,
   a_job_is_added_watched_and_killed,
   it_is_found_what_failed,
+  shards_are_cells,
+  attempts_have_their_times,
+  a_row_has_its_history,
+  the_log_has_before_and_after,
   turns_are_drawn,
   a_viewer_sees_no_action,
   a_row_has_an_address,

@@ -48,11 +48,11 @@ export function setQuery(name: string, value: string) {
   go(to(place.value.parts, query), true);
 }
 
-export function A(props: { href: string; class?: string | undefined; children: ComponentChildren; title?: string | undefined; current?: boolean | undefined }) {
+export function A(props: { href: string; class?: string | undefined; children: ComponentChildren; title?: string | undefined; current?: boolean | undefined; replace?: boolean }) {
   const follow = (event: MouseEvent) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    go(props.href);
+    go(props.href, props.replace);
   };
   return (
     <a href={props.href} class={props.class} title={props.title} aria-current={props.current ? 'page' : undefined} onClick={follow}>

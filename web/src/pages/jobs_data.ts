@@ -48,6 +48,26 @@ export interface Run {
   activity?: string;
   trouble?: string;
   progress?: { percent: number; text?: string };
+  /// Of a broadcast: what it does at each executor. Of a run that was asked for with its details.
+  shards?: Shard[];
+  shards_beyond?: number;
+  /// Of a run that was tried again: its attempts that have ended, as far as the daemon has seen them.
+  attempts?: Attempt[];
+}
+
+interface Times {
+  begun: string | null;
+  ended: string | null;
+  note?: string;
+}
+export interface Shard extends Times {
+  index: number;
+  address: string;
+  state: string;
+}
+export interface Attempt extends Times {
+  attempt: number;
+  state: string;
 }
 
 /// The members of an answer of `job` that do not belong to the definition.
@@ -56,7 +76,7 @@ const kAnswers = ['running', 'next', 'damaged', 'warning', 'under_way', 'retried
 const kEnds = ['succeeded', 'failed', 'timed-out', 'killed', 'discarded', 'skipped'];
 
 export const hasEnded = (run: Run) => kEnds.includes(run.state);
-export const ranFor = (run: Run) => (run.begun === null ? 0 : Math.max(0, (run.ended ? Date.parse(run.ended) : now.value) - Date.parse(run.begun)));
+export const ranFor = (run: { begun: string | null; ended: string | null }) => (run.begun === null ? 0 : Math.max(0, (run.ended ? Date.parse(run.ended) : now.value) - Date.parse(run.begun)));
 /// How long after its instant a run has begun. The begin of a run that was tried again is that of its last attempt.
 export function lateness(run: Run): string | undefined {
   return run.begun === null || run.attempt > 1 || run.band === 'backfill' ? undefined : span(Math.max(0, Date.parse(run.begun) - Date.parse(run.scheduled)));
@@ -133,8 +153,8 @@ export async function failures(since: number, before: string | undefined, abort:
   return paged(rows, max);
 }
 
-export async function runsOf(name: string, before: string | undefined, abort: AbortSignal, max = 50): Promise<Rows<Run>> {
-  const { rows } = await call<{ rows: Run[] }>('job-runs', { name, before: before ? Number(before) : undefined, max }, abort);
+export async function runsOf(name: string, before: string | undefined, abort: AbortSignal, max = 50, details?: true): Promise<Rows<Run>> {
+  const { rows } = await call<{ rows: Run[] }>('job-runs', { name, before: before ? Number(before) : undefined, max, details }, abort);
   return paged(rows, max);
 }
 

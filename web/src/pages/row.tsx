@@ -5,6 +5,7 @@ import { span } from '../format';
 import { Confirm, Empty, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, to } from '../router';
 import { act, paused, usePoll } from '../state';
+import { RowHistory } from './history';
 import { EditRow, type FieldList } from './tables';
 
 interface Fact {
@@ -93,6 +94,7 @@ export function RowPage({ table, rowKey }: { table: string; rowKey: string }) {
         </Panel>
         <Trace table={table} rowKey={rowKey} />
       </div>
+      <RowHistory key={id} table={table} rowKey={rowKey} />
       {dialog === 'edit' && <EditRow table={table} rowKey={rowKey} fields={fields} close={() => setDialog(undefined)} done={again} />}
       {dialog === 'delete' && (
         <Confirm

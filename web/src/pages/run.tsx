@@ -3,9 +3,9 @@ import { useState } from 'preact/hooks';
 import { call, mayWrite } from '../api';
 import { instant, span } from '../format';
 import { Bar, Confirm, type Kind, Page, Panel, State, Waiting } from '../parts/parts';
-import { A, go, to } from '../router';
+import { A, go, place, to } from '../router';
 import { act, usePoll } from '../state';
-import { hasEnded, lateness, type JobRow, jobAt, plain, ranFor, type Run, runAt, runsOf } from './jobs_data';
+import { hasEnded, lateness, type JobRow, jobAt, plain, ranFor, type Run, runAt, runsOf, type Shard } from './jobs_data';
 import { RunLog } from './run_log';
 
 export function RunPage({ name, number }: { name: string; number: number }) {
@@ -15,7 +15,7 @@ export function RunPage({ name, number }: { name: string; number: number }) {
     `run ${name} ${number}`,
     async (signal) => {
       // Runs are listed by number: the first one below the next number is this one, if it is kept.
-      const [found] = (await runsOf(name, String(number + 1), signal, 1)).rows;
+      const [found] = (await runsOf(name, String(number + 1), signal, 1, true)).rows;
       const own = found?.run === number ? found : null;
       setOver(own === null || hasEnded(own));
       return own;
@@ -23,6 +23,7 @@ export function RunPage({ name, number }: { name: string; number: number }) {
     isOver ? 0 : 1000,
   );
   const shown = run.data;
+  const chosen = shown?.shards?.find(({ index }) => String(index) === place.value.query.get('shard'));
   const again = () => act('The run is run again', async () => {
     const next = await call<Run>('job-rerun', { run: number });
     go(runAt(name, next.run));
@@ -47,7 +48,8 @@ export function RunPage({ name, number }: { name: string; number: number }) {
             <Panel title="Times"><Timeline run={shown} /></Panel>
             <Panel title="Run"><Facts name={name} run={shown} /></Panel>
           </div>
-          <RunLog key={number} run={number} />
+          {shown.shards && <Shards name={name} run={shown} shards={shown.shards} chosen={chosen} />}
+          <RunLog key={`${number} ${chosen?.address}`} run={number} shard={chosen} />
         </>
       )}
       {asksKill && (
@@ -73,20 +75,34 @@ interface Step {
   what: string;
   at: string;
   kind: Kind | '';
+  note?: string | undefined;
 }
 
 function Timeline({ run }: { run: Run }) {
   const steps: Step[] = [{ what: 'scheduled', at: run.scheduled, kind: '' }];
-  const number = run.attempt > 1 ? `, attempt ${run.attempt}` : '';
-  if (run.begun) steps.push({ what: `begun${number}`, at: run.begun, kind: '' });
-  if (run.ended) steps.push({ what: run.state, at: run.ended, kind: run.state === 'succeeded' ? 'good' : ['failed', 'timed-out'].includes(run.state) ? 'bad' : 'warn' });
+  const kindOf = (state: string) => (state === 'succeeded' ? 'good' : ['failed', 'timed-out'].includes(state) ? 'bad' : 'warn');
+  const earlier = (run.attempts ?? []).filter(({ attempt }) => attempt < run.attempt || (run.state === 'due' && attempt === run.attempt));
+  const first = earlier[0]?.attempt ?? run.attempt;
+  for (const { attempt, state, begun, ended, note } of earlier) {
+    steps.push({ what: `attempt ${attempt} begun`, at: begun!, kind: '' });
+    steps.push({ what: `attempt ${attempt} ${state}`, at: ended!, kind: kindOf(state), note: note?.replace(/^attempt \d+ (failed|timed out): /, '') });
+  }
+  const isShown = earlier.at(-1)?.attempt === run.attempt;
+  if (run.begun && !isShown) steps.push({ what: run.attempt > 1 ? `attempt ${run.attempt} begun` : 'begun', at: run.begun, kind: '' });
+  if (run.ended) steps.push({ what: run.state, at: run.ended, kind: kindOf(run.state) });
   return (
     <>
       <ul class="lines">
         {steps.map((step, i) => {
           const after = i === 0 ? 0 : Date.parse(step.at) - Date.parse(steps[i - 1]!.at);
-          return <li class={step.kind}>{instant(step.at, true)} {step.what} {i > 0 && <span class="note">{after < 0 ? '' : `+${span(after)}`}</span>}</li>;
+          return (
+            <li class={step.kind}>
+              {instant(step.at, true)} {step.what} {i > 0 && <span class="note">{after < 0 ? '' : `+${span(after)}`}</span>}
+              {step.note && <div class="note">{step.note}</div>}
+            </li>
+          );
         })}
+        {first > 1 && <li class="note">The times of {first === 2 ? 'attempt 1' : `attempts 1 to ${first - 1}`} are not kept.</li>}
         {!run.ended && <li>{run.state === 'running' ? `running for ${span(ranFor(run))}` : run.activity ?? run.state}</li>}
       </ul>
       {run.progress && (run.progress.percent > 0 || run.progress.text) && (
@@ -96,6 +112,43 @@ function Timeline({ run }: { run: Run }) {
         </>
       )}
     </>
+  );
+}
+
+const kShardKinds: Record<string, Kind> = { succeeded: 'good', failed: 'bad', running: 'busy', sent: 'busy', waiting: 'warn' };
+
+function shardText({ index, address, state, note, ...times }: Shard): string {
+  const took = times.begun && (times.ended || state === 'running') ? `, ${times.ended ? 'took' : 'for'} ${span(ranFor(times))}` : '';
+  return `Shard ${index} at ${address}: ${state}${took}${note ? `: ${note}` : ''}`;
+}
+
+/// The shards of a broadcast, a cell each, which leads to the log of the shard.
+function Shards({ name, run, shards, chosen }: { name: string; run: Run; shards: Shard[]; chosen: Shard | undefined }) {
+  const states = [...new Set(shards.map(({ state }) => state))];
+  return (
+    <Panel
+      title={`Shards: ${shards.length + (run.shards_beyond ?? 0)}`}
+      beside={<span class="legend">{states.map((state) => <span><State state={state} kind={kShardKinds[state] ?? 'idle'} /> {shards.filter((shard) => shard.state === state).length}</span>)}</span>}
+    >
+      <ol class="cells" aria-label="Shards">
+        {shards.map((shard) => (
+          <li key={shard.index}>
+            <A
+              class={kShardKinds[shard.state] ?? 'idle'}
+              title={shardText(shard)}
+              current={shard === chosen}
+              replace
+              href={to(['jobs', name, String(run.run)], { shard: shard === chosen ? undefined : String(shard.index) })}
+            >
+              <span aria-hidden="true">{shard.index}</span>
+              <span class="hidden">{shardText(shard)}</span>
+            </A>
+          </li>
+        ))}
+      </ol>
+      {run.shards_beyond && <p class="note">{run.shards_beyond} more are not shown.</p>}
+      {chosen && <p>{shardText(chosen)}</p>}
+    </Panel>
   );
 }
 

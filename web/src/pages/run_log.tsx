@@ -4,7 +4,7 @@ import { ApiError, call } from '../api';
 import { bytes } from '../format';
 import { Panel, PauseButton, Search } from '../parts/parts';
 import { paused } from '../state';
-import { bytesOf } from './jobs_data';
+import { bytesOf, type Shard } from './jobs_data';
 
 interface Piece {
   worker: string;
@@ -34,10 +34,10 @@ function withoutEscapes(text: string): string {
 
 const rest = (ms: number) => new Promise((done) => setTimeout(done, ms));
 
-/// Reads the log piece after piece: each worker counts the bytes of its own attempts. 'show' gets text, 'say' what the run waits for.
-async function readLog(run: number, abort: AbortSignal, show: (text: string) => void, say: (text: string) => void): Promise<void> {
+/// Reads the log piece after piece: each worker counts the bytes of its own attempts. 'only': the address of a shard. 'show' gets text, 'say' what the run waits for.
+async function readLog(run: number, only: string | undefined, abort: AbortSignal, show: (text: string) => void, say: (text: string) => void): Promise<void> {
   const nexts = new Map<string, number>();
-  let worker = '';
+  let worker = only ?? '';
   let shownAt = '';
   let decoder = new TextDecoder();
   while (!abort.aborted) {
@@ -68,6 +68,7 @@ async function readLog(run: number, abort: AbortSignal, show: (text: string) => 
       shownAt = at;
     }
     const isElsewhere = piece.worker !== '' && worker !== '' && piece.worker !== worker && !piece.data;
+    if (isElsewhere && only) return;
     if (piece.worker) worker = piece.worker;
     if (isElsewhere) continue;
     nexts.set(worker, piece.next);
@@ -76,7 +77,7 @@ async function readLog(run: number, abort: AbortSignal, show: (text: string) => 
   }
 }
 
-export function RunLog({ run }: { run: number }) {
+export function RunLog({ run, shard }: { run: number; shard?: Shard | undefined }) {
   const [raw, setRaw] = useState('');
   const [activity, setActivity] = useState('');
   const [end, setEnd] = useState<{ text: string; bad: boolean }>();
@@ -97,7 +98,7 @@ export function RunLog({ run }: { run: number }) {
       waiting += text;
       timer ??= setTimeout(flush, 100);
     };
-    readLog(run, abort.signal, show, setActivity).then(
+    readLog(run, shard?.address, abort.signal, show, setActivity).then(
       () => setEnd({ text: 'The log has ended.', bad: false }),
       (error: unknown) => {
         if (!abort.signal.aborted) setEnd({ text: error instanceof Error ? error.message : String(error), bad: !(error instanceof ApiError && error.code === 'not-found') });
@@ -107,7 +108,7 @@ export function RunLog({ run }: { run: number }) {
       abort.abort();
       clearTimeout(timer);
     };
-  }, [run]);
+  }, [run, shard?.address]);
   const text = useMemo(() => withoutEscapes(raw), [raw]);
   const word = find.toLowerCase();
   const shown = useMemo(() => (word ? text.split('\n').filter((line) => line.toLowerCase().includes(word)).join('\n') : text), [text, word]);
@@ -124,7 +125,7 @@ export function RunLog({ run }: { run: number }) {
   };
   return (
     <Panel
-      title="Log"
+      title={shard ? `Log of shard ${shard.index}` : 'Log'}
       beside={text !== '' && (
         <>
           <Search label="Find in the log" hint="Only lines with" value={find} change={setFind} />
