@@ -255,6 +255,12 @@ Result<CommandLine> command_line(const CommandRule& rule, const RunOrder& order)
     return failure(wrong("the arguments together contain '" + std::string{kResultMark} + "' or '" + std::string{kProgressMark} +
                          "', with which only the command itself may report"));
   for (const auto& [name, value] : rule.environment) line.environment.push_back(name + "=" + value);
+  // As OpenTelemetry names them. The configuration may set them for all runs.
+  const auto is_of_trace = [](const auto& one) { return one.first == "TRACEPARENT" || one.first == "TRACESTATE"; };
+  if (order.trace && std::ranges::none_of(rule.environment, is_of_trace)) {
+    line.environment.push_back("TRACEPARENT=" + order.trace->parent());
+    if (!order.trace->state().empty()) line.environment.push_back("TRACESTATE=" + order.trace->state());
+  }
   for (const std::string_view name : kVariables) line.environment.push_back(variable_of(name) + "=" + values->find(name)->second);
   if (!rule.parameters_as_input) return line;
   line.environment.push_back(std::string{kParametersVariable} + "=" + order.parameters);

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
+#include "rondo/base/trace_context.h"
 #include "worker/config.h"
 
 namespace rondo::worker {
@@ -22,6 +24,7 @@ struct RunOrder {
   std::string job;
   std::string parameters;
   std::string scheduled;
+  std::optional<TraceContext> trace = {};  // The trace of the call that asked for the run.
   Duration timeout{0};
 };
 

@@ -199,6 +199,22 @@ TEST(WorkerCommandLine, AValueIsOneArgumentWhateverItContains) {
   EXPECT_EQ(line("raw", "two \"words\"\n")->arguments[1], "two \"words\"\n");
 }
 
+TEST(WorkerCommandLine, ARunOfATraceHasItInItsEnvironment) {
+  const WorkerConfig config = parsed(kCopy);
+  CommandRule rule = config.commands.at("raw");
+  const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  RunOrder order{.run = 7, .command = "raw", .job = "nightly", .parameters = "x", .scheduled = "2026-01-01T00:00:00Z"};
+  order.trace = TraceContext::parse(parent, "a=1");
+  const auto made = command_line(rule, order);
+  ASSERT_TRUE(made.has_value()) << made.error().to_string();
+  EXPECT_THAT(made->environment, testing::IsSupersetOf({"TRACEPARENT=" + parent, std::string{"TRACESTATE=a=1"}}));
+  rule.environment.emplace_back("TRACEPARENT", "mine");
+  const auto configured = command_line(rule, order);
+  ASSERT_TRUE(configured.has_value());
+  EXPECT_THAT(configured->environment, testing::Contains("TRACEPARENT=mine"));
+  EXPECT_THAT(configured->environment, testing::Not(testing::Contains("TRACEPARENT=" + parent)));
+}
+
 TEST(WorkerCommandLine, ParametersAsInputAreNoArgument) {
   const std::string text = R"({"note": "$(x) \"'\n"})";
   const auto made = line("input", text);

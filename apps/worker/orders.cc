@@ -91,6 +91,7 @@ Result<RunOrder> run_order(const json::object& order) {
                   .job = text_in(order, "job"),
                   .parameters = text_in(order, "parameters"),
                   .scheduled = text_in(order, "scheduled"),
+                  .trace = TraceContext::parse(text_in(order, "traceparent"), text_in(order, "tracestate")),
                   .timeout = std::min(*number_in(order, "timeout_ms"), kYear) * 1ms};
 }
 

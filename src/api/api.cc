@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "rondo/admin/limits.h"
 #include "rondo/base/text.h"
+#include "rondo/base/trace_context.h"
 
 namespace rondo::api {
 
@@ -75,6 +76,18 @@ Result<std::string> frame_of(std::string_view command, std::string_view body) {
   append_json(frame, request);
   end_frame(frame, start);
   return frame;
+}
+
+/// The trace of a call; null if it has none, or an invalid one, which W3C Trace Context has ignored.
+std::shared_ptr<const TraceContext> trace_of(const http::Request& request) {
+  std::vector<std::string_view> parents;
+  std::string state;
+  for (const http::Field& field : request.fields) {
+    if (http::equals_without_case(field.name, "traceparent")) parents.push_back(field.value);
+    if (http::equals_without_case(field.name, "tracestate")) state.append(state.empty() ? "" : ",").append(field.value);
+  }
+  const std::optional<TraceContext> context = parents.size() == 1 ? TraceContext::parse(parents.front(), state) : std::nullopt;
+  return context ? std::make_shared<const TraceContext>(*context) : nullptr;
 }
 
 http::Response not_found() { return error_response({StatusCode::NotFound, "there is no such path: docs/guide/http-api.md lists them"}); }
@@ -250,7 +263,9 @@ void Api::call(const http::Request& request, const Identity& who, http::Answer a
     if (!taken) return answer.send(error_response(taken.error()));
     place = *std::move(taken);
   }
-  gate.forward(std::move(answer), [this, caller = who.caller, form, sent = *std::move(frame), place = std::move(place)](
+  Caller caller = who.caller;
+  caller.trace = trace_of(request);
+  gate.forward(std::move(answer), [this, caller = std::move(caller), form, sent = *std::move(frame), place = std::move(place)](
                                       http::Answer at_home) { serve(caller, sent, form, std::move(at_home), place); });
 }
 

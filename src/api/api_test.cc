@@ -16,6 +16,7 @@
 #include "api/limits.h"
 #include "api/openapi.h"
 #include "http/listener.h"
+#include "rondo/base/trace_context.h"
 
 namespace rondo::api {
 namespace {
@@ -126,6 +127,28 @@ TEST_F(Api, ACommandAnswersAsOnTheSocket) {
     EXPECT_THAT(heard, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("Content-Type: application/json"), EndsWith(R"({"text":"hi"})")));
     EXPECT_THAT(say(post("read", secret, {})), EndsWith("\r\n\r\n{}"));
   });
+}
+
+TEST_F(Api, ACallHasTheTraceThatItsHeaderNames) {
+  const std::string secret = token("a", Role::Operator);
+  const std::string parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+  std::vector<std::string> traces;
+  ADD_FAILURE_IF_NOT(commands.add({.name = "traced", .effect = CommandEffect::Reads}, [&](const Arguments&, Reply reply) {
+    const auto& trace = reply.caller().trace;
+    traces.push_back(trace == nullptr ? "none" : trace->parent() + " " + trace->state());
+    reply.finish();
+  }));
+  with_api([&] {
+    for (const std::string& fields : std::initializer_list<std::string>{
+             "", "traceparent: " + parent + "\r\n", "TraceParent:  " + parent + " \r\nTraceState: a=1\r\ntracestate: b=2\r\n",
+             "traceparent: " + parent + "\r\ntracestate: " + std::string(TraceContext::kStateBytes + 1, 'a') + "\r\n",
+             "traceparent: " + parent + "\r\ntraceparent: " + parent + "\r\n", "traceparent: 00-0-0-0\r\n", "traceparent:\r\n",
+             "tracestate: a=1\r\n", "traceparent: ff" + parent.substr(2) + "\r\n"}) {
+      EXPECT_THAT(say(post("traced", secret, {}, fields)), StartsWith("HTTP/1.1 200 ")) << fields;
+    }
+  });
+  EXPECT_THAT(traces,
+              testing::ElementsAre("none", parent + " ", parent + " a=1,b=2", parent + " ", "none", "none", "none", "none", "none"));
 }
 
 TEST_F(Api, AConnectionTakesSeveralCalls) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jobs/remote_runs.h"
+#include "jobs/trace_limits.h"
 #include "rondo/jobs/limits.h"
 
 namespace rondo::jobs {
@@ -40,9 +41,26 @@ void LiveRuns::remove(LiveRun& live) {
   job.begun.erase(live.run.id);
   job.runs.erase(live.run.id);
   count_runs(live.run.job, 0, 1);
+  traces_.erase(live.run.id);
   runs_.erase(live.run.id);
   if (job.runs.empty()) jobs_.erase(job_id);
   stats.pending = runs_.size();
+}
+
+std::shared_ptr<const TraceContext> LiveRuns::trace(std::int64_t run) const {
+  const auto found = traces_.find(run);
+  return found == traces_.end() ? nullptr : found->second;
+}
+
+void LiveRuns::set_trace(std::int64_t run, const std::shared_ptr<const TraceContext>& trace) {
+  std::vector<std::int64_t> next{run};
+  while (trace != nullptr && !next.empty() && traces_.size() < limits::kTracedRuns) {
+    const LiveRun* const live = find(next.back());
+    next.pop_back();
+    // A run may be below several others.
+    if (live != nullptr && traces_.emplace(live->run.id, trace).second)
+      next.insert(next.end(), live->children.begin(), live->children.end());
+  }
 }
 
 bool LiveRuns::is_full() {

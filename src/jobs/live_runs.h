@@ -3,11 +3,13 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <unordered_map>
 
 #include "jobs/live_run.h"
 #include "jobs/planner.h"
 #include "jobs/run_queue.h"
+#include "rondo/base/trace_context.h"
 
 namespace rondo::jobs {
 
@@ -26,6 +28,11 @@ class LiveRuns {
   LiveRun* add(const JobRun& run, const Job& job);
   /// Its end is stored.
   void remove(LiveRun& live);
+
+  /// The trace of the call that asked for the run; null: none.
+  std::shared_ptr<const TraceContext> trace(std::int64_t run) const;
+  /// Keeps it until the end of the run is stored, also for the runs that wait for its success. Without effect beyond limits::kTracedRuns.
+  void set_trace(std::int64_t run, const std::shared_ptr<const TraceContext>& trace);
 
   /// True, with 'trouble' set, at limits::kLiveRuns.
   bool is_full();
@@ -60,6 +67,7 @@ class LiveRuns {
   std::map<unsigned, RunQueue*> queues_;            // By the level of the priority.
   std::unordered_map<std::int64_t, LiveJob> jobs_;  // By id.
   std::unordered_map<std::int64_t, LiveRun> runs_;
+  std::unordered_map<std::int64_t, std::shared_ptr<const TraceContext>> traces_;  // By run.
   std::unordered_map<std::string, std::size_t> runs_of_;  // By the name of their job; also those that are being added on request.
 };
 

@@ -77,6 +77,14 @@ std::shared_ptr<const Job> RemoteRuns::job_of(std::int64_t run) const {
   const LiveRun* const live = impl_.runs.find(run);
   return live == nullptr ? nullptr : live->job->job;
 }
+std::shared_ptr<const TraceContext> RemoteRuns::trace(std::int64_t run) const {
+  impl_.core.expect_here("trace");
+  return impl_.runs.trace(run);
+}
+void RemoteRuns::set_trace(std::int64_t run, const std::shared_ptr<const TraceContext>& trace) {
+  impl_.core.expect_here("set_trace");
+  impl_.runs.set_trace(run, trace);
+}
 bool RemoteRuns::is_recovered() const noexcept {
   impl_.core.expect_here("is_recovered");
   return impl_.planning.is_started();

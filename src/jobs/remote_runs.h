@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/trace_context.h"
 #include "rondo/jobs/jobs.h"
 
 namespace rondo::jobs {
@@ -82,6 +83,11 @@ class RemoteRuns {
   const JobRun* find(std::int64_t run) const;
   /// Its job; null if there is no such run.
   std::shared_ptr<const Job> job_of(std::int64_t run) const;
+  /// The trace of the HTTP call that asked for the run, which what carries it out should get; null: none. It is kept in memory, for the
+  /// runs below that one as well, until the end of each is stored. No part of a recorded run.
+  std::shared_ptr<const TraceContext> trace(std::int64_t run) const;
+  /// Call it when Jobs has answered with the run. Null has no effect.
+  void set_trace(std::int64_t run, const std::shared_ptr<const TraceContext>& trace);
   /// True if the runs that an earlier process left have been taken up.
   bool is_recovered() const noexcept;
   /// True while another scheduler has the claim that this one waits for: no run begins here.

@@ -297,6 +297,46 @@ def readers_that_do_not_read(scheduler):
             scheduler.ask("executors")
 
 
+# --- Traces of callers
+
+def traces_of_callers(scheduler):
+    """A valid trace goes to the executor with each attempt; another one is ignored, and never refuses a call."""
+    token, trace = scheduler.tokens["operator"], "4bf92f3577b34da6a3ce929d0e0e4736"
+    parent = f"00-{trace}-00f067aa0ba902b7-01"
+    scheduler.ask("job", "add", "traced", "--handler", "executor/plain/works", "--manual", "--retries", "1", "--backoff", "1ms")
+
+    def call(command, arguments, **fields):
+        status, content = post(scheduler, "/api/v1/" + command, json.dumps(arguments).encode(), token, fields)
+        assert status == 200, (fields, status, content)
+        return json.loads(content)["run"]
+
+    def check_order(executor, orders, state):
+        order = executor.next_order(orders)
+        seen = [one[0] for one in executor.traces]
+        assert executor.traces[-1][0].startswith(f"00-{trace}-") and executor.traces[-1][0].endswith("-01"), executor.traces
+        assert executor.traces[-1][1] == state and len(set(seen + [parent])) == len(seen) + 1, executor.traces
+        return order
+    with Executor(scheduler, "plain") as executor:
+        executor.register()
+        number = call("job-trigger", {"name": "traced"}, traceparent=parent, tracestate="a=1,b=2")
+        order = check_order(executor, 1, "a=1,b=2")
+        assert scheduler.run_of("traced", number)["trace"] == trace
+        executor.end(order, 500, "no")
+        executor.end(check_order(executor, 2, "a=1,b=2"), 500, "no")
+        assert "trace" not in scheduler.wait_for_end("traced", number, "failed")
+        again = call("job-rerun", {"run": number}, traceparent=parent, tracestate="a=" + 511 * "v")  # The state is too long.
+        executor.end(check_order(executor, 3, None), 200, "well")
+        scheduler.wait_for_end("traced", again, "succeeded")
+        for wrong in ("", "00", parent.upper(), parent + "-00", "ff" + parent[2:], f"00-{32 * '0'}-00f067aa0ba902b7-01", 1000 * "0", [parent, parent],
+                      parent.replace("-01", "-\u00e9\u00e9")):
+            orders = len(executor.orders)
+            number = call("job-trigger", {"name": "traced"}, traceparent=wrong, tracestate="a=1")
+            executor.end(executor.next_order(orders + 1), 200, "well")
+            assert executor.traces[-1] == (None, None), (wrong, executor.traces)
+            scheduler.wait_for_end("traced", number, "succeeded")
+        scheduler.register("plain", executor.address, path="/api/registryRemove")
+
+
 # --- G10, G20: secrets, and who it was
 
 def secrets_and_names(scheduler):
@@ -320,7 +360,7 @@ def secrets_and_names(scheduler):
 
 
 CASES = (commands_above_a_role, bulk_writes, tokens_in_wrong_places, paths_and_methods, bodies, streams_without_an_end,
-         readers_that_do_not_read, secrets_and_names, tokens_of_a_group)  # The last one fills the log of writes.
+         readers_that_do_not_read, traces_of_callers, secrets_and_names, tokens_of_a_group)  # The last one fills the log of writes.
 
 
 def main(rondo, rondod, *only):

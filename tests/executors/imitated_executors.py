@@ -26,6 +26,7 @@ class Executor:
         self.token = token
         self.busy = False
         self.orders = []  # In the order of their arrival; dicts.
+        self.traces = []  # Of each order: the header fields traceparent and tracestate.
         self.kills = []  # Job numbers.
         self.probes = []  # Paths of beat and idleBeat.
         self.tokens = []  # What the scheduler shows, one a request.
@@ -86,6 +87,7 @@ class Executor:
                 idle = call == "beat" or not self.working.get(content["jobId"])
                 return 200, {"code": 200} if idle else {"code": 500, "msg": "job thread is running or has trigger queue."}
             if call == "run":
+                self.traces.append((headers.get("traceparent"), headers.get("tracestate")))
                 return self.take(content)
             if call == "kill":
                 self.kills.append(content["jobId"])

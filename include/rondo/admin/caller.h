@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace rondo {
+
+class TraceContext;
 
 /// What a caller may call: may_call() in rondo/admin/command.h.
 enum class Role : std::uint8_t { Viewer, Worker, Operator, Admin };
@@ -18,6 +21,7 @@ struct Caller {
   bool is_privileged = false;  // Root, or the user of this process.
   std::string token = {};      // The name of its token; empty: it is a process of this host.
   std::string group = {};      // The only group of executors whose jobs it may see and command; empty: it has no such limit.
+  std::shared_ptr<const TraceContext> trace = {};  // The trace of its HTTP call (rondo/base/trace_context.h); null: none.
 };
 
 /// Distributions and user namespaces give users lower numbers.

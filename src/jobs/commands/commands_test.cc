@@ -18,6 +18,7 @@
 #include "jobs/job_store.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/trace_context.h"
 #include "rondo/calendar/rfc3339.h"
 #include "rondo/jobs/limits.h"
 #include "rondo/orch/runtime.h"
@@ -99,6 +100,9 @@ class JobCommands : public ::testing::Test {
 
   /// The answer to a caller that may see the jobs of one group of executors alone: its last frame.
   std::string call_of_group(const std::string& group, std::string_view command, json::object arguments) {
+    return call_of({.group = group}, command, std::move(arguments));
+  }
+  std::string call_of(const Caller& caller, std::string_view command, json::object arguments) {
     struct Port final : ReplyPort {
       void send(std::string_view frame) override { text = frame; }
       void note_full_page() override {}
@@ -115,7 +119,7 @@ class JobCommands : public ::testing::Test {
     port.runtime = &runtime;
     arguments["id"] = 1;
     arguments["command"] = command;
-    const auto dispatch = [&] { registry.dispatch(arguments, Reply{std::make_shared<Reply::State>(port, 1, Caller{.group = group})}); };
+    const auto dispatch = [&] { registry.dispatch(arguments, Reply{std::make_shared<Reply::State>(port, 1, caller)}); };
     EXPECT_TRUE(runtime.post(dispatch).ok());
     port.done.get_future().wait();
     return port.text;
@@ -167,6 +171,25 @@ TEST_F(JobCommands, TheAttemptsOfARunAreShown) {
   EXPECT_EQ(attempts.front().at("state"), "failed");
   EXPECT_THAT(std::string{attempts.front().at("note").as_string()}, HasSubstr("attempt 6 failed: "));
   EXPECT_FALSE(call("job-runs", {{"name", "a"}}).at("rows").at(0).as_object().contains("attempts"));
+}
+
+TEST_F(JobCommands, ARunKeepsTheTraceOfItsCallerUntilItsEnd) {
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const Caller caller{.trace =
+                          std::make_shared<const TraceContext>(TraceContext::parse("00-" + trace + "-00f067aa0ba902b7-01", {}).value())};
+  call("job-put", {{"definition", R"({"name":"held","handler":"stoppable"})"}});
+  const auto newest = [this] { return call("job-runs", {{"name", "held"}}).at("rows").at(0).as_object(); };
+  for (const char* const command : {"job-trigger", "job-rerun"}) {
+    const bool is_rerun = std::string_view{command} == "job-rerun";
+    const json::object arguments = is_rerun ? json::object{{"run", newest().at("run")}} : json::object{{"name", "held"}};
+    EXPECT_THAT(call_of(caller, command, arguments), HasSubstr(R"("ok":true)"));
+    EXPECT_EQ(newest().at("trace").as_string(), trace);
+    call("job-kill", {{"run", newest().at("run")}});
+    while (newest().at("ended").is_null() && !HasFailure()) continue;
+    EXPECT_FALSE(newest().contains("trace"));
+  }
+  call("job-trigger", {{"name", "held"}});
+  EXPECT_FALSE(newest().contains("trace")) << "its caller has none";
 }
 
 TEST_F(JobCommands, AKillSaysWhatBecameOfTheRun) {

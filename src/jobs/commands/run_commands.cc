@@ -64,16 +64,20 @@ void add_activity(json::object& row, const RunActivity& activity, const JobRun& 
   row["activity"] = sentence(activity.text);
 }
 
-/// Answers with the run of a result.
-Jobs::Done<JobRun> answer_with_run(Reply reply) {
-  return [reply = std::move(reply)](const Result<JobRun>& run) mutable { run ? reply.finish(object_of(*run)) : reply.fail(run.error()); };
+/// Answers with the run of a result, which is a part of the caller's trace.
+Jobs::Done<JobRun> answer_with_run(Jobs& jobs, Reply reply) {
+  return [&jobs, reply = std::move(reply)](const Result<JobRun>& run) mutable {
+    if (!run) return reply.fail(run.error());
+    RemoteRuns(jobs).set_trace(run->id, reply.caller().trace);
+    reply.finish(object_of(*run));
+  };
 }
 
 void trigger(Jobs& jobs, const Arguments& arguments, Reply reply) {
   TriggerOptions with;
   if (arguments.has("parameters")) with.parameters = arguments.text("parameters");
   const std::string address = arguments.text("address");
-  if (address.empty()) return jobs.trigger(arguments.text("name"), std::move(with), answer_with_run(std::move(reply)));
+  if (address.empty()) return jobs.trigger(arguments.text("name"), std::move(with), answer_with_run(jobs, std::move(reply)));
   // An address that the job's executors do not have would make this program call anything.
   jobs.find(arguments.text("name"),
             [&jobs, address, with = std::move(with), reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
@@ -81,7 +85,7 @@ void trigger(Jobs& jobs, const Arguments& arguments, Reply reply) {
               auto checked = RemoteRuns(jobs).check_address(stored->job.handler, address);
               if (!checked) return reply.fail(checked.error().with_context("address"));
               with.address = std::move(*checked);
-              jobs.trigger(stored->job.name, std::move(with), answer_with_run(std::move(reply)));
+              jobs.trigger(stored->job.name, std::move(with), answer_with_run(jobs, std::move(reply)));
             });
 }
 
@@ -95,9 +99,10 @@ void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t max = arguments.integer("max", 100);
   range.max = max < 1 ? 0 : static_cast<std::size_t>(max);
   reply.expect_rows();
-  jobs.backfill(arguments.text("name"), range, [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+  jobs.backfill(arguments.text("name"), range, [&jobs, reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
     if (!runs) return reply.fail(runs.error());
     for (const JobRun& run : *runs) {
+      RemoteRuns(jobs).set_trace(run.id, reply.caller().trace);
       json::object row{{"scheduled", calendar::format_rfc3339(run.scheduled)}};
       if (run.id != 0) row["run"] = run.id;
       reply.row(std::move(row));
@@ -149,6 +154,7 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
                 if (const std::string note = JobsView(jobs).retry_note(run.id); !note.empty()) row["note"] = sentence(note);
                 const auto progress = JobsView(jobs).progress(run.id);
                 if (progress && row.at("state") == "running") row["progress"] = object_of(*progress);
+                if (const auto trace = RemoteRuns(jobs).trace(run.id)) row["trace"] = text(trace->trace_id());
                 reply.row(row);
               }
               reply.finish();
@@ -245,12 +251,13 @@ void add_requests(Adder& adder) {
                            {"address", ArgumentKind::Text, false, "The executor that gets the run: one that the group of the job has"}},
              .keeps_to_group = true},
             trigger);
-  adder.add(
-      {.name = "job-rerun",
-       .help = "Run a run again that has ended without success, for its own instant",
-       .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},
-       .keeps_to_group = true},
-      [](Jobs& of, const Arguments& arguments, Reply reply) { of.rerun(arguments.integer("run", 0), answer_with_run(std::move(reply))); });
+  adder.add({.name = "job-rerun",
+             .help = "Run a run again that has ended without success, for its own instant",
+             .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},
+             .keeps_to_group = true},
+            [](Jobs& of, const Arguments& arguments, Reply reply) {
+              of.rerun(arguments.integer("run", 0), answer_with_run(of, std::move(reply)));
+            });
   adder.add({.name = "job-backfill",
              .help = "Run a job for past instants that have no run",
              .arguments = {name_argument(),

@@ -243,8 +243,9 @@ struct Executors::Impl {
   /// In the next turn more may be sent or begin.
   void find_room() { room_timer.arm_at(runtime.scheduler().now()); }
   void use_room();
-  /// Posts to an executor of the group. 'done' is called in a later turn, also with an error of the call.
-  void post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done);
+  /// Posts to an executor of the group, with the fields 'trace'. 'done' is called in a later turn, also with an error of the call.
+  void post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done,
+            const std::vector<http::Field>& trace = {});
   /// Ends the calls that could not begin.
   void end_refused();
 

@@ -14,6 +14,14 @@ std::string name_at_executor(const std::string& group, const std::string& handle
   return handler.substr(std::min(handler.size(), handlers_of(group).size()));
 }
 
+/// The fields that make the order a part of the trace of the call that asked for the run.
+std::vector<http::Field> fields_of(const std::shared_ptr<const TraceContext>& trace, std::int64_t log_id) {
+  if (trace == nullptr) return {};
+  std::vector<http::Field> fields{{"traceparent", trace->parent_of(static_cast<std::uint64_t>(log_id))}};
+  if (!trace->state().empty()) fields.push_back({"tracestate", trace->state()});
+  return fields;
+}
+
 /// True if the executor does not know the path to which the order was sent, for the first time.
 bool speaks_otherwise(const Shard& shard, std::string_view message) {
   return !shard.is_asked_again && message.find("uri-mapping(" + shard.path + ") not found") != std::string::npos;
@@ -21,11 +29,13 @@ bool speaks_otherwise(const Shard& shard, std::string_view message) {
 
 }  // namespace
 
-void Executors::Impl::post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done) {
+void Executors::Impl::post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done,
+                           const std::vector<http::Field>& trace) {
   http::ClientRequest request{.url = address + std::string{path},
                               .headers = {{"Content-Type", "application/json;charset=UTF-8"}, {"XXL-JOB-APPNAME", group.settings.name}},
                               .body = std::move(body),
                               .timeout = settings.call};
+  request.headers.insert(request.headers.end(), trace.begin(), trace.end());
   // An address that was of another group when it got its run does not learn the token of this one.
   const auto node = group.nodes.find(address);
   if (node != group.nodes.end() && !group.settings.token.empty()) {
@@ -75,17 +85,19 @@ void Executors::Impl::send(OpenRun& run, std::size_t index) {
   shard.path = dialect == Dialect::Later ? "/trigger" : "/run";
   run.open.begins_later("waits until " + shard.address + " has accepted it");
   Lane* const lane = std::exchange(shard.lane, nullptr);  // The call keeps the place, also if the run ends before its answer.
-  post(group, shard.address, shard.path, run_body(order, dialect == Dialect::Orth),
-       [this, lane, id, attempt = run.open.attempt(), index, now, address = shard.address, of_job = run.job,
-        of_group = run.group](Result<http::ClientAnswer> answer) {
-         // The program ends: its next start links the run.
-         if (!answer && answer.error().code() == StatusCode::Cancelled) return;
-         lane_choice.ended(of_job, runtime.clock().wall_now(), runtime.scheduler().now() - now, jobs.options());
-         Shard place{.address = address, .lane = lane};
-         leave_lane(place);
-         take_answer(of_group, address, answer);
-         answered(id, attempt, index, answer);
-       });
+  post(
+      group, shard.address, shard.path, run_body(order, dialect == Dialect::Orth),
+      [this, lane, id, attempt = run.open.attempt(), index, now, address = shard.address, of_job = run.job,
+       of_group = run.group](Result<http::ClientAnswer> answer) {
+        // The program ends: its next start links the run.
+        if (!answer && answer.error().code() == StatusCode::Cancelled) return;
+        lane_choice.ended(of_job, runtime.clock().wall_now(), runtime.scheduler().now() - now, jobs.options());
+        Shard place{.address = address, .lane = lane};
+        leave_lane(place);
+        take_answer(of_group, address, answer);
+        answered(id, attempt, index, answer);
+      },
+      fields_of(remote.trace(id), order.log_id));
 }
 
 void Executors::Impl::take_answer(const std::string& group, const std::string& address, const Result<http::ClientAnswer>& answer) {

@@ -8,6 +8,7 @@
 #include "jobs/workers/limits.h"
 #include "jobs/workers/workers_impl.h"
 #include "rondo/calendar/rfc3339.h"
+#include "rondo/jobs/limits.h"
 #include "rondo/store/record.h"
 
 namespace rondo::jobs {
@@ -196,14 +197,19 @@ void Workers::Impl::send_start(WorkerEntry& worker, PlacedRun& placed) {
   run.begins_later("waits until worker " + placed.worker + " has begun it");
   if (!worker.orders) return;
   placed.sent = runtime.scheduler().now();
-  worker.orders->row(json::object{{"start", json::object{{"run", run.run()},
-                                                         {"attempt", run.attempt()},
-                                                         {"key", run_key(run.job().name, run.scheduled())},
-                                                         {"command", placed.command},
-                                                         {"job", commands::text(run.job().name)},
-                                                         {"parameters", commands::text(run.job().parameters)},
-                                                         {"scheduled", calendar::format_rfc3339(run.scheduled())},
-                                                         {"timeout_ms", run.job().timeout / 1ms}}}});
+  json::object start{{"run", run.run()},
+                     {"attempt", run.attempt()},
+                     {"key", run_key(run.job().name, run.scheduled())},
+                     {"command", placed.command},
+                     {"job", commands::text(run.job().name)},
+                     {"parameters", commands::text(run.job().parameters)},
+                     {"scheduled", calendar::format_rfc3339(run.scheduled())},
+                     {"timeout_ms", run.job().timeout / 1ms}};
+  if (const auto trace = remote.trace(run.run())) {
+    start["traceparent"] = trace->parent_of(static_cast<std::uint64_t>(run.run()) * (limits::kJobRetries + 1) + run.attempt());
+    if (!trace->state().empty()) start["tracestate"] = commands::text(trace->state());
+  }
+  worker.orders->row(json::object{{"start", std::move(start)}});
   worker.orders->flush();
 }
 

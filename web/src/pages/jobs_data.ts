@@ -43,6 +43,7 @@ export interface Run {
   rerun_of?: number;
   parameters?: string;
   address?: string;
+  trace?: string;
   note?: string;
   place?: string;
   activity?: string;

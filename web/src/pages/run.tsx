@@ -172,6 +172,7 @@ function Facts({ name, run }: { name: string; run: Run }) {
     ['After', run.parents?.length ? <Parents name={name} parents={run.parents} /> : undefined],
     ['Instants missed before it', run.missed],
     ['Only at', run.address],
+    ['Trace', run.trace && <span class="mono">{run.trace}</span>],
     ['Own parameters', run.parameters === undefined ? undefined : <span class="mono lines-kept">{plain(run.parameters)}</span>],
   ];
   return <dl class="facts">{facts.filter(([, value]) => value !== undefined).map(([label, value]) => <><dt>{label}</dt><dd>{value}</dd></>)}</dl>;

@@ -53,9 +53,9 @@ class Peer {
   std::vector<std::string> log;                       // Lines.
   std::int64_t lines_of_piece = 2;
   bool ends_last_line = true;
-  bool keeps_silent = false;  // It answers no /run.
-  std::string token;          // The one of the last call.
-  std::vector<std::string> headers;
+  bool keeps_silent = false;            // It answers no /run.
+  std::string token;                    // The one of the last call.
+  std::vector<http::Request> requests;  // Of /run.
 
  private:
   void handle(const http::Request& request, http::Answer to) {
@@ -64,6 +64,7 @@ class Peer {
     if (const std::string* const shown = request.field("XXL-JOB-ACCESS-TOKEN")) token = *shown;
     if (path == "/run" || path == "/trigger") {
       orders.push_back(json::parse(request.body).as_object());
+      requests.push_back(request);
       if (keeps_silent) return kept_.push_back(std::move(to));
       return to.send({.content_type = "text/html;charset=UTF-8", .body = answer});
     }
