@@ -51,12 +51,8 @@ bool brings(const Change& taken, const Change& written) {
 
 class RowWaits::Wait {
  public:
-  Wait(std::string table, Change change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply)
-      : table_(std::move(table)),
-        change_(std::move(change)),
-        deadline_(deadline),
-        is_stored_(std::move(is_stored)),
-        reply_(std::move(reply)) {}
+  Wait(std::string table, Change change, Instant deadline, std::shared_ptr<const Written> written, Reply reply)
+      : table_(std::move(table)), change_(std::move(change)), deadline_(deadline), written_(std::move(written)), reply_(std::move(reply)) {}
 
   void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
   /// When the wait must be checked even without an event.
@@ -89,8 +85,9 @@ class RowWaits::Wait {
     if (taken_ && (is_refused || (is_parked ? now >= due() : has_end(link)))) {
       answer(runtime, link);
     } else if (now >= deadline_) {
-      reply_.fail(Status{StatusCode::DeadlineExceeded, taken_ || *is_stored_ ? "the row was written and the time is over: " + still(link)
-                                                                             : "the time is over, and " + unconfirmed(runtime.store())});
+      reply_.fail(Status{StatusCode::DeadlineExceeded, taken_ || written_->is_stored
+                                                           ? "the row was written and the time is over: " + still(link)
+                                                           : "the time is over, and " + unconfirmed(runtime.store())});
     }
     return !reply_.wanted();
   }
@@ -102,13 +99,16 @@ class RowWaits::Wait {
   }
 
   void answer(const Runtime& runtime, const WhyLink& link) {
-    if (link.state == WhyLink::State::Parked && link.plane == PlaneState::Refused) {  // It is retried, but the caller need not wait.
-      return reply_.finish(json::object{{"state", json::string{to_string(link.plane)}}, {"note", sentence(link.note)}});
-    }
-    if (link.state == WhyLink::State::Parked) {
-      return reply_.finish(
-          json::object{{"state", "parked"}, {"note", sentence(full_note(runtime, link))}, {"facts", facts_json(link.facts)}});
-    }
+    json::object end = end_of(runtime, link);
+    if (written_->change != 0) end["change"] = written_->change;
+    reply_.finish(end);
+  }
+
+  json::object end_of(const Runtime& runtime, const WhyLink& link) const {
+    if (link.state == WhyLink::State::Parked && link.plane == PlaneState::Refused)  // It is retried, but the caller need not wait.
+      return {{"state", json::string{to_string(link.plane)}}, {"note", sentence(link.note)}};
+    if (link.state == WhyLink::State::Parked)
+      return {{"state", "parked"}, {"note", sentence(full_note(runtime, link))}, {"facts", facts_json(link.facts)}};
     const bool done = outcome_->ok();
     json::object end{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? link.plane_error : outcome_->to_string())}};
     if (done && link.plane == PlaneState::Withdrawn) {  // Done, but a port is down, so the data plane does not have the route.
@@ -116,7 +116,7 @@ class RowWaits::Wait {
       end["note"] = sentence(state_note(link));
       end["facts"] = facts_json(link.facts);
     }
-    reply_.finish(end);
+    return end;
   }
 
   std::string still(const WhyLink& link) const {
@@ -128,7 +128,7 @@ class RowWaits::Wait {
   const std::string table_;
   const Change change_;
   const Instant deadline_;
-  const std::shared_ptr<const bool> is_stored_;
+  const std::shared_ptr<const Written> written_;
   Reply reply_;
   std::unique_ptr<RowTap> tap_;
   bool taken_ = false;                  // The consumer has taken the change.
@@ -146,9 +146,10 @@ RowWaits::RowWaits(Runtime& runtime, Priority priority)
 
 RowWaits::~RowWaits() = default;
 
-Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply) {
+Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const Written> written,
+                     Reply reply) {
   reply.on_gone([this] { check_soon(); });
-  auto wait = std::make_unique<Wait>(table, change, deadline, std::move(is_stored), std::move(reply));
+  auto wait = std::make_unique<Wait>(table, change, deadline, std::move(written), std::move(reply));
   auto tap = runtime_.tap_row(table, change.key(), [this, wait = wait.get()](const RowEvent& event) {
     if (wait->hear(event)) check_soon();
   });

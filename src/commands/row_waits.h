@@ -2,6 +2,7 @@
 // consumer has taken the change and what its handler returned; nothing is polled. Scheduler's thread.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -16,16 +17,20 @@ namespace rondo::commands {
 
 class RowWaits {
  public:
+  /// How far the store is with a write whose row is awaited. The writer sets it.
+  struct Written {
+    bool is_stored = false;    // The store has confirmed it; until then no answer claims that the row was written.
+    std::uint64_t change = 0;  // Watchers::written().
+  };
   RowWaits(Runtime& runtime, Priority priority);
   ~RowWaits();
   RowWaits(const RowWaits&) = delete;
   RowWaits& operator=(const RowWaits&) = delete;
 
-  /// Call it before the write of 'change'. The caller sets '*is_stored' when the store has confirmed the write; until then no answer claims
-  /// that the row was written. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at
+  /// Call it before the write of 'change'. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at
   /// 'deadline'. A caller that ends it before, because the write is refused, calls check_soon(). NotFound if no Orch of this runtime
   /// consumes 'table'.
-  Status add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const bool> is_stored, Reply reply);
+  Status add(const std::string& table, const Change& change, Instant deadline, std::shared_ptr<const Written> written, Reply reply);
   /// For a write that ends with the store's answer: fails 'reply' if the store has not answered after some seconds and is in trouble. A
   /// store without trouble may take its time.
   void add_unconfirmed(Reply reply);

@@ -16,6 +16,8 @@
 
 namespace rondo::commands {
 
+namespace json = boost::json;
+
 namespace {
 
 /// Maximum time that a write waits for its row, as for watch.
@@ -85,6 +87,11 @@ std::shared_ptr<ToldChange> read_before(Context& context, const RowWrite& write,
   return told;
 }
 
+/// The number of the newest change, if its row's trace can name it.
+json::object answer_of(const RowWaits::Written& written) {
+  return written.change == 0 ? json::object{} : json::object{{"change", written.change}};
+}
+
 /// Writes the changes, in order. The end of the last one, or the outcome of the row, ends 'reply'.
 void write_changes(Context& context, const RowWrite& write, const std::vector<Change>& changes, Reply reply) {
   Store& store = context.runtime.store();
@@ -92,10 +99,10 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
   // Done means on the disk, or in the server, if the table's contract says so.
   const WriteAnswer when = context.failures.answer_of(write.table);
   const bool waits = WriteFailures::waits_for_end(when);
-  const auto is_stored = std::make_shared<bool>(!waits);
+  const auto written = std::make_shared<RowWaits::Written>(RowWaits::Written{.is_stored = !waits});
   if (write.wait) {
     const Instant deadline = context.runtime.clock().now() + *write.wait;
-    if (Status added = context.waits.add(write.table, changes.back(), deadline, is_stored, reply); !added.ok()) {
+    if (Status added = context.waits.add(write.table, changes.back(), deadline, written, reply); !added.ok()) {
       return reply.fail(added.with_context("nothing was written"));
     }
   }
@@ -105,28 +112,28 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
     if (waits) {
       const bool is_last = &change == &changes.back();
       const bool ends = is_last && !write.wait;
-      done = [answer = context.failures.answerer(when, key), is_last, ends, is_stored, reply](const Status& end) mutable {
+      done = [answer = context.failures.answerer(when, key), is_last, ends, written, reply](const Status& end) mutable {
         if (!end.ok()) {
           const Status why = answer(end);
           if (reply.wanted()) reply.fail(why);
           return;
         }
-        *is_stored = *is_stored || is_last;
-        if (ends && reply.wanted()) reply.finish();  // Otherwise it was answered that the store does not confirm it.
+        written->is_stored = written->is_stored || is_last;
+        if (ends && reply.wanted()) reply.finish(answer_of(*written));  // Otherwise it was answered that the store does not confirm it.
       };
     }
-    if (const Status written = store.write(write.table, change, done); !written.ok()) {
+    if (const Status accepted = store.write(write.table, change, done); !accepted.ok()) {
       context.waits.check_soon();
-      return reply.fail(written);
+      return reply.fail(accepted);
     }
-    context.watchers.written(write.table, change);
+    written->change = context.watchers.written(write.table, change);
   }
   if (told != nullptr) {
     told->is_written = true;
     told->check();
   }
   if (waits && !write.wait) context.waits.add_unconfirmed(reply);
-  if (!waits && !write.wait) reply.finish();
+  if (!waits && !write.wait) reply.finish(answer_of(*written));
 }
 
 /// Reads the row first. While changes of the table wait, the row's next content is unknown here.

@@ -143,7 +143,7 @@ TEST_F(WritesOfARow, AReplacedRowHasNoFieldsButTheNamedOnes) {
   EXPECT_EQ(handled(), "set,x=1,y=2 ");
   ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["y","3"]],"replace":true})");
   EXPECT_EQ(handled(), "del set,y=3 ");
-  EXPECT_EQ(answer(), R"({"id":1,"ok":true,"result":{}})");
+  EXPECT_EQ(answer(), R"({"id":1,"ok":true,"result":{"change":2}})");
   ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["y","4"],["z","5"]],"replace":true,"wait_ms":1000})");
   EXPECT_EQ(handled(), "set,y=4,z=5 ") << "no field goes, so the row is not deleted";
   EXPECT_THAT(answer(), HasSubstr(R"("state":"done")"));
@@ -229,10 +229,10 @@ TEST_F(WaitingWrites, EndWhenTheRowIsDone) {
   ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"],["x","2"]],"wait_ms":1000})");
   EXPECT_EQ(answer(), "") << "nobody has taken it yet";
   run_for(10ms);
-  EXPECT_EQ(answer(), R"({"id":1,"ok":true,"result":{"state":"done","note":""}})");
+  EXPECT_EQ(answer(), R"({"id":1,"ok":true,"result":{"state":"done","note":"","change":1}})");
   ask(R"({"id":2,"command":"del","table":"T","key":"a","wait_ms":1000})");
   run_for(10ms);
-  EXPECT_EQ(answer(), R"({"id":2,"ok":true,"result":{"state":"done","note":""}})");
+  EXPECT_EQ(answer(), R"({"id":2,"ok":true,"result":{"state":"done","note":"","change":2}})");
 }
 
 TEST_F(WaitingWrites, EndWithTheReasonWhenTheRowIsRejected) {

@@ -6,6 +6,7 @@
 
 #include "admin/key_pattern.h"
 #include "commands/answers.h"
+#include "commands/change_ids.h"
 #include "commands/context.h"
 #include "commands/limits.h"
 #include "commands/store_sink.h"
@@ -149,35 +150,50 @@ class Watchers::Watch final : public Watcher {
 
 class Watchers::Trace final : public Watcher {
  public:
-  Trace(const Clock& clock, std::string table, Until until, Reply reply, std::uint64_t& missed)
-      : Watcher(until, std::move(reply), missed), clock_(clock), start_(clock.now()), table_(std::move(table)) {}
+  Trace(Watchers& watchers, std::string table, std::string key, Until until, Reply reply)
+      : Watcher(until, std::move(reply), watchers.missed_),
+        watchers_(watchers),
+        clock_(watchers.runtime_.clock()),
+        start_(clock_.now()),
+        table_(std::move(table)),
+        key_(std::move(key)),
+        newest_taken_(watchers.newest_taken(table_, key_)),
+        ids_(watchers.runtime_.row_state(table_, key_).state == WhyLink::State::InFlight) {}
 
-  void on_written(std::string_view table, const Change& change) {
-    if (table == table_ && accepts_event()) report("written", change_json(change));
+  const std::string& table() const { return table_; }
+  const std::string& key() const { return key_; }
+  std::uint64_t newest_taken() const { return newest_taken_; }
+
+  void on_written(const Change& change, std::uint64_t id) {
+    if (id != 0) ids_.written(change.op(), id);
+    if (accepts_event()) report("written", change_json(change), id != 0 ? ChangeIds::Ids{id} : ChangeIds::Ids{});
   }
 
   void hear(const RowEvent& event) {
     if (event.what == RowEvent::What::Resolved) return on_resolved(event);
     const bool waits = event.what == RowEvent::What::Parked;
     awaited_.assign(event.facts.begin(), waits ? event.facts.end() : event.facts.begin());
+    const ChangeIds::Ids ids = ids_.heard(event, [this] { return watchers_.number_taken(*this); });
+    if (event.what == RowEvent::What::Taken) newest_taken_ = ids.back();
     if (!accepts_event()) return;
     json::object row{{"op", json::string{to_string(event.op)}}, {"key", text(event.key)}};
     if (event.what == RowEvent::What::Taken) row = change_json(*event.change);
     if (!event.facts.empty()) row["facts"] = facts_json(event.facts);
     if (event.what == RowEvent::What::Delayed) row["delay_ms"] = microseconds(event.delay) / 1000.0;
     if (event.why != nullptr) row["why"] = sentence(event.why->to_string());
-    report(to_string(event.what), std::move(row));
+    report(to_string(event.what), std::move(row), ids);
   }
 
  private:
   /// Any row of the table may have waited for the fact; only this row's facts are reported.
   void on_resolved(const RowEvent& event) {
     if (std::ranges::find(awaited_, event.facts.front()) == awaited_.end() || !accepts_event()) return;
-    report("resolved", {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
+    report("resolved", {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}}, ids_.waiting());
   }
-  void report(std::string_view what, json::object row) {
+  void report(std::string_view what, json::object row, const ChangeIds::Ids& ids) {
     const Instant at = clock_.now();
     row["what"] = json::string{what};
+    if (!ids.empty()) row["changes"] = json::array(ids.begin(), ids.end());
     row["at_us"] = microseconds(at - start_);
     row["at"] = wall_text(at);
     push({.row = std::move(row), .bytes = kTraceBytes});
@@ -189,10 +205,14 @@ class Watchers::Trace final : public Watcher {
   }
   std::string wall_text(Instant at) const { return microsecond_text(clock_.wall_now() - (clock_.now() - at)); }
 
+  Watchers& watchers_;
   const Clock& clock_;
   const Instant start_;
   const std::string table_;
-  std::vector<Fact> awaited_;  // The facts that the row was last parked on.
+  const std::string key_;
+  std::uint64_t newest_taken_;  // Between two events the same in all traces of a row.
+  std::vector<Fact> awaited_;   // The facts that the row was last parked on.
+  ChangeIds ids_;
 };
 
 Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { check(); }) {
@@ -214,16 +234,31 @@ void Watchers::watch(const std::string& table, const std::string& pattern, Until
 }
 
 void Watchers::trace(const std::string& table, const std::string& key, Until until, Reply reply) {
-  const auto watcher = std::make_shared<Trace>(runtime_.clock(), table, until, std::move(reply), missed_);
+  const auto watcher = std::make_shared<Trace>(*this, table, key, until, std::move(reply));
   traces_.emplace(key, watcher);
   add(watcher, runtime_.tap_row(table, key, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); }));
 }
 
-void Watchers::report_written(std::string_view table, const Change& change) {
+void Watchers::report_written(std::string_view table, const Change& change, std::uint64_t id) {
   const auto [first, last] = traces_.equal_range(change.key());
   for (auto trace = first; trace != last; ++trace) {
-    if (const auto one = trace->second.lock()) one->on_written(table, change);
+    if (const auto one = trace->second.lock(); one != nullptr && one->table() == table) one->on_written(change, id);
   }
+}
+
+std::uint64_t Watchers::newest_taken(std::string_view table, std::string_view key) const {
+  std::uint64_t newest = 0;
+  const auto [first, last] = traces_.equal_range(key);
+  for (auto trace = first; trace != last; ++trace) {
+    if (const auto one = trace->second.lock(); one != nullptr && one->table() == table) newest = std::max(newest, one->newest_taken());
+  }
+  return newest;
+}
+
+std::uint64_t Watchers::number_taken(const Trace& trace) {
+  // A higher one is that of a trace that has heard of this change before.
+  const std::uint64_t newest = newest_taken(trace.table(), trace.key());
+  return newest > trace.newest_taken() ? newest : ++changes_;
 }
 
 void Watchers::check() {

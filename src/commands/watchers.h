@@ -42,9 +42,12 @@ class Watchers {
   /// Answers with all that happens to one row.
   void trace(const std::string& table, const std::string& key, Until until, Reply reply);
 
-  /// A change for 'table' was accepted.
-  void written(std::string_view table, const Change& change) {
-    if (is_traced(change.key())) report_written(table, change);
+  /// A change for 'table' was accepted. Returns its number, which the traces of its row report with each step, and which no other change
+  /// has before the next start; 0 if the store is elsewhere: then nothing says which change of its row has this one.
+  std::uint64_t written(std::string_view table, const Change& change) {
+    const std::uint64_t id = runtime_.store().write_answer(table) == WriteAnswer::Confirmed ? 0 : ++changes_;
+    if (is_traced(change.key())) report_written(table, change, id);
+    return id;
   }
   /// A trace follows the row of 'key' in some table. One branch while there is no trace, otherwise one lookup.
   bool is_traced(std::string_view key) const noexcept { return !traces_.empty() && traces_.contains(key); }
@@ -61,7 +64,11 @@ class Watchers {
     std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
   };
   void add(std::shared_ptr<Watcher> watcher, Result<std::unique_ptr<RowTap>> tap);
-  void report_written(std::string_view table, const Change& change);
+  void report_written(std::string_view table, const Change& change, std::uint64_t id);
+  /// The number of the newest change that the traces of a row know as taken; 0: they know none.
+  std::uint64_t newest_taken(std::string_view table, std::string_view key) const;
+  /// The number of a change that 'trace' has heard of, and that has none: that of another trace of its row, or a new one.
+  std::uint64_t number_taken(const Trace& trace);
   /// Ends the watches whose time is over and removes those whose readers are gone.
   void check();
 
@@ -70,6 +77,7 @@ class Watchers {
   std::vector<std::shared_ptr<Watcher>> all_;
   std::unordered_multimap<std::string, std::weak_ptr<Trace>, Hash, std::equal_to<>> traces_;  // By key.
   std::uint64_t missed_ = 0;
+  std::uint64_t changes_ = 0;  // The number of the newest change that has one.
 };
 
 }  // namespace rondo::commands

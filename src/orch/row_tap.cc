@@ -60,8 +60,6 @@ void TableTaps::row(const RowEvent& event) {
     case RowEvent::What::Unparked:
     case RowEvent::What::Requeued:
     case RowEvent::What::Handled:
-    case RowEvent::What::Superseded:
-    case RowEvent::What::Again:
     case RowEvent::What::StillParked: return;
     case RowEvent::What::Taken:
       for (RowTap* const tap : taken_) tap->taken_(*event.change);

@@ -22,8 +22,8 @@ class TableTaps;
 /// must be short, must not throw, and must not make or destroy a tap.
 class RowTap {
  public:
-  /// Receives Taken, Retried, Redone, Ordered, Done, Rejected, Parked, Delayed, Replaced and Resolved. A refused change is reported as
-  /// Rejected. RowEvent::change is only set with Taken.
+  /// Receives Taken, Retried, Redone, Ordered, Done, Rejected, Parked, Delayed, Replaced, Superseded, Again and Resolved. A refused change
+  /// is reported as Rejected, without a row. RowEvent::change is only set with Taken.
   using Listener = std::function<void(const RowEvent& event)>;
   /// Receives only the changes that the consumer takes. It costs a fraction of a Listener.
   using TakenListener = std::function<void(const Change& change)>;

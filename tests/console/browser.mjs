@@ -231,6 +231,7 @@ async function a_change_is_traced() {
   await page.click('dialog button[type=submit]');
   for (const step of ['written', 'taken', 'parked']) await page.waitForSelector(`[aria-label=Steps] .state:has-text("${step}")`);
   await page.waitForSelector('[aria-label=Steps] >> text=on nexthop-group 888');
+  await page.waitForSelector('[aria-label=Steps] td >> text=/^#[0-9]+$/');
   await end(made);
 }
 

@@ -119,6 +119,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
     *rows = turn_lines(std::move(rows->get_array()), result->at("at_us").to_number<double>());
     for (const std::string_view name : {"at_us", "recorded_us", "missed", "next"}) result->erase(name);  // They are for programs.
   }
+  if (command == "set" || command == "del") result->erase("change");  // Scripts expect that a write prints nothing.
   const json::value* const secret = command == "token-add" ? result->if_contains("token") : nullptr;
   if (secret != nullptr && secret->is_string()) {  // Alone, for a file.
     print(std::string{secret->get_string()} + "\n");

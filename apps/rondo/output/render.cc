@@ -526,10 +526,17 @@ std::string render_event(const json::value& event) {
   const std::string what = text_member(*object, "what");
   std::string line = std::string(14 - std::min<std::size_t>(13, std::string_view{time}.size()), ' ') + time + "  " + what;
   if (what == "gap") return line + ": " + text_member(*object, "missed") + " events were missed\n";
+  if (const json::value* const changes = object->if_contains("changes"); changes != nullptr && changes->is_array()) {
+    for (const json::value& change : changes->get_array()) line.append(" #").append(cell_text(change));
+  }
   if (const std::string op = text_member(*object, "op"); !op.empty()) line.append(" ").append(op);
   line.append(fields_behind(*object));
   if (const std::string facts = text_member(*object, "facts"); !facts.empty()) {
-    line.append(what == "resolved" ? " " : what == "gave-way" ? " to the SET behind it, would wait for " : ", waits for ").append(facts);
+    line.append(what == "resolved"     ? " "
+                : what == "gave-way"   ? " to the SET behind it, would wait for "
+                : what == "superseded" ? " by a newer change, would wait for "
+                                       : ", waits for ")
+        .append(facts);
   }
   if (const std::string provider = text_member(*object, "provider"); !provider.empty()) line.append(" by ").append(provider);
   if (const std::string delay = text_member(*object, "delay_ms"); !delay.empty()) line.append(", again in ").append(delay).append(" ms");

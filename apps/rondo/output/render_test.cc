@@ -208,6 +208,9 @@ TEST(Render, ChangesAndEventsAreLines) {
             "     +1.500 ms  parked SET, waits for group 1\n");
   EXPECT_EQ(render_event(json::parse(R"({"what":"gave-way","op":"DEL","key":"k","facts":[{"kind":"unused","key":"1"}],"at_us":1500})")),
             "     +1.500 ms  gave-way DEL to the SET behind it, would wait for unused 1\n");
+  EXPECT_EQ(
+      render_event(json::parse(R"({"what":"superseded","op":"SET","key":"k","changes":[7,9],"facts":[{"kind":"g","key":"1"}],"at_us":0})")),
+      "     +0.000 ms  superseded #7 #9 SET by a newer change, would wait for g 1\n");
   EXPECT_EQ(render_event(json::parse(R"({"what":"resolved","facts":[{"kind":"group","key":"1"}],"provider":"groups","at_us":2000000})")),
             "  +2000.000 ms  resolved group 1 by groups\n");
 }

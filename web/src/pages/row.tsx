@@ -174,6 +174,7 @@ interface Step {
   what: string;
   at_us: number;
   at?: string;
+  changes?: number[];
   op?: string;
   fields?: FieldList;
   facts?: Fact[];
@@ -225,6 +226,7 @@ function Trace({ table, rowKey }: { table: string; rowKey: string }) {
             { name: 'Step', cell: ({ step }) => <State state={step.what} kind={{ done: 'good', rejected: 'bad', parked: 'warn', gap: 'bad' }[step.what] as Kind ?? 'idle'} /> },
             { name: 'After', right: true, cell: ({ after, i }) => (i === 0 || after < 0 ? '' : `+${span(after / 1000)}`) },
             { name: 'What', class: 'text', cell: ({ step }) => described(step) },
+            { name: 'Change', class: 'text', cell: ({ step }) => step.changes?.map((change) => `#${change}`).join(' ') },
           ]}
         />
       )}
