@@ -5,11 +5,15 @@
                         match, and /metrics.
   first paint           from the navigation to the first paint of a new page in Debian's Chromium, headless, the median.
   idle                  the processor time of rondod while one page is visible, beside the same time without one, in pairs.
-  crowd                 the 99th percentile of a small call on the admin socket while routes are fed, with 20 sessions that each follow a row and one
-                        that follows a table and reads nothing, beside the same without them, in pairs.
-  feeding               the processor time of rondod for the million routes, with and without a visible page, in pairs.
+  crowd                 the processor time of rondod for 400,000 routes that are written again, and the 99th percentile of a small call on the admin
+                        socket meanwhile, with 20 sessions that each follow a row and one that follows a table and reads nothing, beside the same
+                        without them, in pairs. What the system keeps for the reader is full before. Half of the runs without them beside the other
+                        half show what the machine can tell.
+  feeding               the processor time of rondod for the million routes with its page visible, with the page of another rondod that does nothing,
+                        and without a browser, by turns. The first two differ by what the page costs rondod, the last two by what a browser costs it
+                        that has the same processors.
 
-bench/console.py [--routes N] [--pairs K] [--seconds S] RONDO RONDOD CACHE     CACHE: as for tests/console/console_test.py
+bench/console.py [--only PART] [--routes N] [--pairs K] [--seconds S] RONDO RONDOD CACHE     CACHE: as for tests/console/console_test.py
 """
 import argparse
 import http.client
@@ -162,34 +166,77 @@ def follow(box, command, **arguments):
     return reader
 
 
-def p99_of_calls_us(box, seconds):
-    """Of small calls, one after the other, while routes are written."""
-    feed = box.daemon.start("feed", "routes", "--synthetic", "400000", "--seed", "7")
+AGAIN = ["feed", "routes", "--synthetic", "400000", "--seed", "7"]
+
+
+def feed_again(box):
+    """Returns the processor seconds of rondod for routes that it has."""
+    before = box.cpu()
+    subprocess.run(box.daemon.command(AGAIN), check=True, stdout=subprocess.DEVNULL, timeout=600)
+    poll("the routes are done", lambda: all(row["queued"] + row["in_flight"] == 0 for row in box.call("top")["tables"]))
+    return box.cpu() - before
+
+
+def calls_us(box):
+    """The times of small calls, a millisecond apart, while routes are written."""
+    feed = box.daemon.start(*AGAIN)
     admin = socket.socket(socket.AF_UNIX)
     admin.connect(box.daemon.socket)
     body = json.dumps({"id": 1, "command": "version"}).encode()
     taken = []
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+    while feed.poll() is None:
         begun = time.monotonic()
         admin.sendall(struct.pack("<I", len(body) + 1) + b"J" + body)
         length = struct.unpack("<I", admin.recv(4, socket.MSG_WAITALL))[0]
         admin.recv(length, socket.MSG_WAITALL)
         taken.append(1e6 * (time.monotonic() - begun))
+        time.sleep(0.001)  # The pace of the calls.
     admin.close()
     feed.communicate()
-    return statistics.quantiles(taken, n=100)[98]
+    return taken
 
 
-def measure_crowd(box, pairs, seconds):
-    ratios = []
-    for _ in range(pairs):
-        alone = p99_of_calls_us(box, seconds)
-        crowd = [follow(box, "trace", table="ROUTE_TABLE", key=f"10.{i}.0.0/16") for i in range(20)] + [follow(box, "watch", table="ROUTE_TABLE")]
-        ratios.append(p99_of_calls_us(box, seconds) / alone)
-        for reader in crowd:
-            reader.close()
-    print(f"crowd: {', '.join(f'{ratio:.2f}' for ratio in sorted(ratios))} of the p99 without it")
+def p99(lists):
+    return statistics.quantiles([one for some in lists for one in some], n=100)[98]
+
+
+def measure_crowd(box, pairs):
+    costs, waits = {False: [], True: []}, {False: [], True: []}
+    feed_again(box)
+    for pair in range(pairs):
+        for crowded in (pair % 2 == 1, pair % 2 == 0):
+            crowd = []
+            if crowded:
+                crowd = [follow(box, "trace", table="ROUTE_TABLE", key=f"10.{i}.0.0/16") for i in range(20)] + [follow(box, "watch", table="ROUTE_TABLE")]
+                feed_again(box)
+            costs[crowded].append(feed_again(box))
+            waits[crowded].append(calls_us(box))
+            for reader in crowd:
+                reader.close()
+            poll("the readers are gone", lambda: box.call("top")["watchers"] == 0)
+    print(f"crowd: {ratios(costs[True], costs[False])} of the processor time without it, {p99(waits[True]) / p99(waits[False]):.2f} of the p99 of all calls; "
+          f"half of the runs without it to the other half: {p99(waits[False][::2]) / p99(waits[False][1::2]):.2f}")
+
+
+def ratios(some, others):
+    """The median of the ratios of pairs, and their range."""
+    found = [one / other for one, other in zip(some, others)]
+    return f"{statistics.median(found):.3f} ({min(found):.2f} to {max(found):.2f})"
+
+
+def measure_feeding(given, chromium, cache):
+    pages = ("none", "another", "own")
+    costs = {page: [] for page in pages}
+    with Box(given.rondo, given.rondod) as another:
+        for turn in range(given.pairs):
+            for page in pages[turn % 3:] + pages[:turn % 3]:
+                with Box(given.rondo, given.rondod) as box:
+                    viewer = None if page == "none" else {"own": box, "another": another}[page].view(chromium, cache)[0]
+                    costs[page].append(box.feed(given.routes))
+                    if viewer is not None:
+                        end(viewer)
+    print(f"feeding {given.routes} routes with a visible page: {ratios(costs['own'], costs['another'])} of the processor time with the page of another rondod, "
+          f"which takes {ratios(costs['another'], costs['none'])} of that without a browser")
 
 
 def main():
@@ -197,31 +244,31 @@ def main():
     parser.add_argument("rondo")
     parser.add_argument("rondod")
     parser.add_argument("cache")
+    parser.add_argument("--only", choices=("calls", "paint", "idle", "crowd", "feeding"))
     parser.add_argument("--routes", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20)
     given = parser.parse_args()
     chromium, cache = browser(), os.path.abspath(given.cache)
     install(os.path.join(HERE, "..", "tests", "console", "package.json"), cache, LEFT_OUT)
-    with Box(given.rondo, given.rondod) as box:
-        box.feed(given.routes)
-        measure_calls(box)
-        viewer, paints = box.view(chromium, cache, 15)
-        end(viewer)
-        print(f"first paint: {statistics.median(paints):.0f} ms")
-        measure_idle(box, chromium, cache, given.pairs, given.seconds)
-        measure_crowd(box, given.pairs, 3)
-    ratios = []
-    for _ in range(given.pairs):
-        costs = {}
-        for visible in (False, True):
-            with Box(given.rondo, given.rondod) as box:
-                viewer = box.view(chromium, cache)[0] if visible else None
-                costs[visible] = box.feed(given.routes)
-                if viewer is not None:
-                    end(viewer)
-        ratios.append(costs[True] / costs[False])
-    print(f"feeding {given.routes} routes with a visible page: {', '.join(f'{ratio:.3f}' for ratio in sorted(ratios))} of the processor time without")
+    def is_wanted(part):
+        return given.only in (None, part)
+
+    if given.only != "feeding":
+        with Box(given.rondo, given.rondod) as box:
+            box.feed(given.routes)
+            if is_wanted("calls"):
+                measure_calls(box)
+            if is_wanted("paint"):
+                viewer, paints = box.view(chromium, cache, 15)
+                end(viewer)
+                print(f"first paint: {statistics.median(paints):.0f} ms")
+            if is_wanted("idle"):
+                measure_idle(box, chromium, cache, given.pairs, given.seconds)
+            if is_wanted("crowd"):
+                measure_crowd(box, given.pairs)
+    if is_wanted("feeding"):
+        measure_feeding(given, chromium, cache)
 
 
 main()
