@@ -1,6 +1,7 @@
 #include "commands/change_text.h"
 
 #include <set>
+#include <string>
 
 #include "admin/secrets.h"
 #include "rondo/base/text.h"

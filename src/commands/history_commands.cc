@@ -1,6 +1,9 @@
 // The command history: the last changes of a row. The journal is read on a thread, one call after the other.
 #include <atomic>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "commands/answers.h"
 #include "commands/context.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "journal/reader.h"
@@ -14,6 +14,9 @@ namespace {
 
 /// Bytes of blocks that are read forward, before those in front of them.
 constexpr std::size_t kSpan = std::size_t{1} << 20U;
+
+/// Bytes of a value that are kept: a difference behind them is not seen.
+constexpr std::size_t kValue = 1024;
 
 class Search {
  public:
@@ -67,7 +70,7 @@ void Search::add_change(std::string_view bytes, const Names& names) {
   if (record_.text != key_ || record_.op == ChangeOp::Event || names.of(record_.table) != table_) return;
   HistoryChange change{.wall = now_.value_or(WallTime{}), .op = record_.op, .by = writer_};
   for (const Field& field : record_.fields)
-    change.fields.push_back({.name = std::string{field.name}, .before = {}, .after = std::string{field.value}});
+    change.fields.push_back({.name = std::string{field.name}, .before = {}, .after = std::string{field.value.substr(0, kValue)}});
   is_used_ = true;
   found_.push_back(std::move(change));
 }
@@ -90,24 +93,22 @@ void Search::read_span(JournalReader& reader, std::uint64_t end) {
 }
 
 /// Adds what the fields were before, as far as older changes say it.
-void add_before(std::vector<HistoryChange>& all, std::size_t index) {
-  HistoryChange& change = all[index];
-  std::set<std::string, std::less<>> names;
-  for (HistoryField& field : change.fields) field.is_known = !names.insert(field.name).second;
-  for (std::size_t older = index + 1; older < all.size(); ++older) {
-    const bool is_gone = all[older].op == ChangeOp::Delete;
-    for (HistoryField& field : change.fields) {
-      const auto same = std::ranges::find(all[older].fields, field.name, &HistoryField::name);
-      const bool is_there = !is_gone && same != all[older].fields.end();
-      if (field.is_known || (!is_there && !is_gone)) continue;
-      field.is_known = true;
-      if (is_there) field.before = same->after;
+void add_before(std::vector<HistoryChange>& changes) {
+  std::map<std::string, std::string, std::less<>> row;
+  bool is_whole = false;  // The row has no further fields.
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
+    if (change->op == ChangeOp::Delete) {
+      for (auto& [name, value] : row) change->fields.push_back({.name = name, .before = std::move(value), .after = {}});
+      row.clear();
+      is_whole = true;
+      continue;
     }
-    if (is_gone) return;
-    for (const HistoryField& field : all[older].fields) {
-      if (change.op == ChangeOp::Delete && names.insert(field.name).second)
-        change.fields.push_back({.name = field.name, .before = field.after, .after = {}});
+    for (HistoryField& field : change->fields) {
+      const auto known = row.find(field.name);
+      if (known != row.end()) field.before = known->second;
+      field.is_known = is_whole || known != row.end();
     }
+    for (const HistoryField& field : change->fields) row.insert_or_assign(field.name, field.after.value_or(""));
   }
 }
 
@@ -135,7 +136,8 @@ Result<History> history_of(const std::vector<std::string>& files, std::string_vi
     (*bytes)->end_when(is_over);
     const Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(files[i], *std::move(bytes));
     if (is_over()) break;
-    if (!reader) return failure(reader.error());
+    if (!reader) history.is_damaged = true;  // Also if its first block is under way.
+    if (!reader) continue;
     const std::vector<Block>& blocks = (**reader).blocks();
     for (std::size_t end = blocks.size(); end > 0 && !is_over();) {
       std::size_t begin = end;
@@ -149,7 +151,7 @@ Result<History> history_of(const std::vector<std::string>& files, std::string_vi
     if (!(**reader).is_at_its_name()) ++i;  // It was renamed meanwhile: it has the next name.
   }
   history.changes = std::move(search.changes);
-  for (std::size_t i = 0; i < history.changes.size(); ++i) add_before(history.changes, i);
+  add_before(history.changes);
   if (history.changes.size() > limits.changes) {
     history.changes.resize(limits.changes);
     history.stopped = "there are older changes";

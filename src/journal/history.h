@@ -27,7 +27,7 @@ struct HistoryChange {
   WallTime wall;
   ChangeOp op = ChangeOp::Set;
   std::string by;  // The caller of the admin socket that wrote it: "token 'ci'", "user 0 process 17". Empty: not recorded.
-  std::vector<HistoryField> fields = {};
+  std::vector<HistoryField> fields = {};  // The first KiB of each value.
 };
 
 struct History {

@@ -150,7 +150,7 @@ TEST_F(JobCommands, AChangeOfAJobIsToldWithItsFields) {
   call("jobs-put", {{"definitions", R"([{"name":"a","handler":"ok","owner":"her"},{"name":"b","handler":"ok"}])"}});
   EXPECT_THAT(told, AllOf(HasSubstr("jobs-put: a: owner=you"), HasSubstr("; b: (none) -> a: owner=her"), HasSubstr("; b: handler=ok")));
   call("job-remove", {{"name", "b"}});
-  EXPECT_EQ(told, "job-remove: handler=ok name=b running=false -> (none)");
+  EXPECT_EQ(told, "job-remove: handler=ok running=false -> (none)");
   error("job-put", {{"definition", R"({"name":"a"})"}});
   EXPECT_EQ(told, "job-put") << "nothing was changed";
 }

@@ -26,6 +26,7 @@ FieldValues values_of(const StoredJob& stored) {
   FieldValues values{{{"running", stored.is_running ? "true" : "false"}}};
   for (const auto& [name, value] : error ? json::object{} : definition.as_object())
     values->insert_or_assign(std::string{name}, value.is_string() ? std::string{value.get_string()} : json::serialize(value));
+  values->erase("name");  // The line has it.
   return values;
 }
 
