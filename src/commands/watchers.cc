@@ -150,19 +150,21 @@ class Watchers::Watch final : public Watcher {
 
 class Watchers::Trace final : public Watcher {
  public:
-  Trace(Watchers& watchers, std::string table, std::string key, Until until, Reply reply)
+  Trace(Watchers& watchers, std::string table, std::string_view key, Until until, Reply reply)
       : Watcher(until, std::move(reply), watchers.missed_),
         watchers_(watchers),
         clock_(watchers.runtime_.clock()),
         start_(clock_.now()),
         table_(std::move(table)),
-        key_(std::move(key)),
-        newest_taken_(watchers.newest_taken(table_, key_)),
-        ids_(watchers.runtime_.row_state(table_, key_).state == WhyLink::State::InFlight) {}
+        ids_(watchers.runtime_.row_state(table_, key).state == WhyLink::State::InFlight) {}
 
-  const std::string& table() const { return table_; }
-  const std::string& key() const { return key_; }
+  bool is_of(std::string_view table) const { return table == table_; }
   std::uint64_t newest_taken() const { return newest_taken_; }
+  /// Knows the numbers of an earlier trace of the row, so that both report the same.
+  void agree_with(const Trace& earlier) {
+    ids_ = earlier.ids_;
+    newest_taken_ = earlier.newest_taken_;
+  }
 
   void on_written(const Change& change, std::uint64_t id) {
     if (id != 0) ids_.written(change.op(), id);
@@ -173,7 +175,7 @@ class Watchers::Trace final : public Watcher {
     if (event.what == RowEvent::What::Resolved) return on_resolved(event);
     const bool waits = event.what == RowEvent::What::Parked;
     awaited_.assign(event.facts.begin(), waits ? event.facts.end() : event.facts.begin());
-    const ChangeIds::Ids ids = ids_.heard(event, [this] { return watchers_.number_taken(*this); });
+    const ChangeIds::Ids ids = ids_.heard(event, [&] { return watchers_.number_taken(table_, event.key, newest_taken_); });
     if (event.what == RowEvent::What::Taken) newest_taken_ = ids.back();
     if (!accepts_event()) return;
     json::object row{{"op", json::string{to_string(event.op)}}, {"key", text(event.key)}};
@@ -209,10 +211,9 @@ class Watchers::Trace final : public Watcher {
   const Clock& clock_;
   const Instant start_;
   const std::string table_;
-  const std::string key_;
-  std::uint64_t newest_taken_;  // Between two events the same in all traces of a row.
-  std::vector<Fact> awaited_;   // The facts that the row was last parked on.
+  std::vector<Fact> awaited_;  // The facts that the row was last parked on.
   ChangeIds ids_;
+  std::uint64_t newest_taken_ = 0;
 };
 
 Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { check(); }) {
@@ -235,30 +236,28 @@ void Watchers::watch(const std::string& table, const std::string& pattern, Until
 
 void Watchers::trace(const std::string& table, const std::string& key, Until until, Reply reply) {
   const auto watcher = std::make_shared<Trace>(*this, table, key, until, std::move(reply));
+  use_traces(table, key, [&watcher](const Trace& earlier) { watcher->agree_with(earlier); });
   traces_.emplace(key, watcher);
   add(watcher, runtime_.tap_row(table, key, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); }));
 }
 
-void Watchers::report_written(std::string_view table, const Change& change, std::uint64_t id) {
-  const auto [first, last] = traces_.equal_range(change.key());
-  for (auto trace = first; trace != last; ++trace) {
-    if (const auto one = trace->second.lock(); one != nullptr && one->table() == table) one->on_written(change, id);
-  }
-}
-
-std::uint64_t Watchers::newest_taken(std::string_view table, std::string_view key) const {
-  std::uint64_t newest = 0;
+template <class Use>
+void Watchers::use_traces(std::string_view table, std::string_view key, const Use& use) const {
   const auto [first, last] = traces_.equal_range(key);
   for (auto trace = first; trace != last; ++trace) {
-    if (const auto one = trace->second.lock(); one != nullptr && one->table() == table) newest = std::max(newest, one->newest_taken());
+    if (const auto one = trace->second.lock(); one != nullptr && one->is_of(table)) use(*one);
   }
-  return newest;
 }
 
-std::uint64_t Watchers::number_taken(const Trace& trace) {
-  // A higher one is that of a trace that has heard of this change before.
-  const std::uint64_t newest = newest_taken(trace.table(), trace.key());
-  return newest > trace.newest_taken() ? newest : ++changes_;
+void Watchers::report_written(std::string_view table, const Change& change, std::uint64_t id) {
+  use_traces(table, change.key(), [&](Trace& trace) { trace.on_written(change, id); });
+}
+
+std::uint64_t Watchers::number_taken(std::string_view table, std::string_view key, std::uint64_t newest) {
+  // A trace that heard of the change before has its number already.
+  std::uint64_t known = newest;
+  use_traces(table, key, [&known](const Trace& trace) { known = std::max(known, trace.newest_taken()); });
+  return known > newest ? known : ++changes_;
 }
 
 void Watchers::check() {

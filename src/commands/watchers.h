@@ -64,11 +64,12 @@ class Watchers {
     std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
   };
   void add(std::shared_ptr<Watcher> watcher, Result<std::unique_ptr<RowTap>> tap);
+  template <class Use>
+  void use_traces(std::string_view table, std::string_view key, const Use& use) const;
   void report_written(std::string_view table, const Change& change, std::uint64_t id);
-  /// The number of the newest change that the traces of a row know as taken; 0: they know none.
-  std::uint64_t newest_taken(std::string_view table, std::string_view key) const;
-  /// The number of a change that 'trace' has heard of, and that has none: that of another trace of its row, or a new one.
-  std::uint64_t number_taken(const Trace& trace);
+  /// The number of a taken change whose write is unknown, for a trace of its row that knows none beyond 'newest': all its traces get the
+  /// same.
+  std::uint64_t number_taken(std::string_view table, std::string_view key, std::uint64_t newest);
   /// Ends the watches whose time is over and removes those whose readers are gone.
   void check();
 
