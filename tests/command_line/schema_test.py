@@ -124,7 +124,7 @@ def check_calls(daemon, checker):
 def poll_history(daemon, checker, key, count):
     """The newest changes of a row of PORT_TABLE, when the journal has so many."""
     for _ in range(1000):
-        changes = checker.check("history", daemon.run("--json", "call", "history", "table=PORT_TABLE", f"key={key}").stdout)["rows"]
+        changes = checker.check("history", daemon.run("--json", "history", "PORT_TABLE", key).stdout)["rows"]
         if len(changes) >= count:
             return changes
     raise AssertionError(changes)

@@ -53,6 +53,22 @@ async function the_sign_in_takes_a_token() {
   await end(made);
 }
 
+/// A token of a group sees what it may call, and one of workers is told that it is for them.
+async function a_token_sees_only_its_pages() {
+  const team = await signedIn('team');
+  await team.page.waitForSelector('h1:has-text("Jobs")');
+  equal(await team.page.locator('nav .pages a').allTextContents(), ['Jobs', 'Executors'], 'pages of a group');
+  await team.page.click('nav a:has-text("Executors")');
+  await team.page.waitForSelector('h1:has-text("Executors")');
+  equal(await team.page.locator('[role=alert]:visible').count(), 0, 'errors');
+  check(!(await team.page.locator('nav .health').isVisible()), 'a group is told of the health that it may not read');
+  await end(team);
+  const worker = await signedIn('worker');
+  await worker.page.waitForSelector('main:has-text("is for `rondo worker`")');
+  equal(await worker.page.locator('nav .pages a').count(), 0, 'pages of workers');
+  await end(worker);
+}
+
 async function the_token_leaves_the_address() {
   const made = await signedIn();
   equal(made.page.url(), `${given.base}/console/`, 'the address');
@@ -486,6 +502,7 @@ await run([
   ...(given.documents ? [pictures_of_the_documents] : []),
   markup_is_written_as_names,
   the_sign_in_takes_a_token,
+  a_token_sees_only_its_pages,
   the_token_leaves_the_address,
   all_pages_in_light,
   all_pages_in_dark,

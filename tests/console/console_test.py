@@ -48,6 +48,7 @@ class Box:
         self.port = self.listener.getsockname()[1]
         self.daemon = Rondod(rondod, rondo, store=sections, jobs=True, ports=PORTS, passed=self.listener)
         self.tokens = {role: self.ask("token-add", role, role)["token"] for role in ("admin", "operator", "viewer", "worker")}
+        self.tokens["team"] = self.ask("token-add", "team", "viewer", "--group", "billing")["token"]
 
     def ask(self, *words):
         said = self.daemon.run("--json", *words)

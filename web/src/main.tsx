@@ -3,7 +3,7 @@ import { render } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { call, resume, session, signIn, signOut } from './api';
 import { kLocalZone } from './format';
-import { kPages, pageOf } from './pages';
+import { pageOf, pages } from './pages';
 import { A, go, place, to } from './router';
 import { SignIn } from './pages/sign_in';
 import { notice, paused, theme, usePoll, zone } from './state';
@@ -18,9 +18,11 @@ function Frame() {
   const { parts } = place.value;
   const page = pageOf(parts);
   const version = usePoll('version', (signal) => call<{ name: string; version: string }>('version', {}, signal), 0);
-  const health = usePoll('health', (signal) => call<Health>('health', {}, signal), 2000);
+  // Of the whole daemon, which a token of a group or of workers does not see.
+  const isConfined = session.value?.role === 'worker' || session.value?.group !== undefined;
+  const health = usePoll('health', async (signal) => (isConfined ? undefined : call<Health>('health', {}, signal)), 2000);
   useEffect(() => {
-    document.title = `${page.name} · Rondo`;
+    document.title = `${page?.name ?? 'No page'} · Rondo`;
     paused.value = false;
     // On a telephone the menu is one line that scrolls.
     document.querySelector('nav [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
@@ -32,12 +34,12 @@ function Frame() {
       <nav aria-label="Pages">
         <A href={to([])} class="brand"><img src="/console/icon.svg" alt="" width="22" height="22" /><span>Rondo</span></A>
         <div class="pages">
-          {kPages.filter((entry) => !entry.admin || session.value?.role === 'admin').map((entry) => (
+          {pages().map((entry) => (
             <A href={to(entry.path ? [entry.path] : [])} current={entry === page}>{entry.name}</A>
           ))}
         </div>
         <div class="foot">
-          <div class="health" role="status">
+          <div class="health" role="status" hidden={isConfined}>
             <span class={`dot ${health.error ? 'bad' : troubles ? 'bad' : health.data ? 'good' : 'idle'}`} />
             {health.error ? 'no answer' : troubles ? `${troubles} trouble${troubles === 1 ? '' : 's'}` : health.data ? 'healthy' : '…'}
           </div>
@@ -55,7 +57,7 @@ function Frame() {
           </div>
         </div>
       </nav>
-      <main id="page" tabIndex={-1}>{page.show(parts)}</main>
+      <main id="page" tabIndex={-1}>{page ? page.show(parts) : <p class="message">The token {session.value?.name} is for `rondo worker`. Sign in with another one.</p>}</main>
     </>
   );
 }
@@ -78,7 +80,7 @@ addEventListener('keydown', (event) => {
   const at = event.target as HTMLElement;
   if (event.metaKey || event.ctrlKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName) || document.querySelector('dialog[open]')) return;
   if (performance.now() - goes < 1500) {
-    const page = kPages.find((entry) => entry.key === event.key);
+    const page = pages().find((entry) => entry.key === event.key);
     if (page) go(to(page.path ? [page.path] : []));
     goes = -Infinity;
   } else if (event.key === '/') {

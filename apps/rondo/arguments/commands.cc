@@ -132,6 +132,11 @@ std::vector<Command> report_commands() {
        .arguments = {table(), key()},
        .answered_by = Daemon,
        .examples = {{"rondo why ROUTE_TABLE 10.0.0.0/24", "Why a route is not in the kernel:"}}},
+      {.name = "history",
+       .help = "The last changes of a row, from the journal of the daemon: when, by whom, fields before and after",
+       .arguments = {table(), key()},
+       .options = {count("At most N changes, up to 100; default: 20")},
+       .answered_by = Daemon},
       {.name = "parked",
        .help = "What waits for which fact; with TABLE its waiting rows",
        .details = "A row is counted once: under the first of the facts that it lacks. When that one holds, the row is tried again and "

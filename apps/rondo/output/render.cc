@@ -489,6 +489,27 @@ std::string fields_behind(const json::object& row) {
   return fields.empty() ? fields : " " + fields;
 }
 
+/// The rows of `history`, where the fields of each are one text: "mtu: 1500 -> 9000, index: 3". A '?' is not known.
+json::array history_rows(const json::array& changes) {
+  json::array rows = changes;
+  for (json::value& change : rows) {
+    json::object* const row = change.if_object();
+    const json::value* const fields = row == nullptr ? nullptr : row->if_contains("fields");
+    if (fields == nullptr || !fields->is_array()) continue;
+    std::string text;
+    for (const json::value& value : fields->get_array()) {
+      const json::object* const field = value.if_object();
+      if (field == nullptr) continue;
+      const json::value* const before = field->if_contains("before");
+      text.append(text.empty() ? "" : ", ").append(text_member(*field, "name")).append(": ");
+      if (before == nullptr || !before->is_null()) text.append(before == nullptr ? "?" : cell_text(*before)).append(" -> ");
+      text += text_member(*field, "after");
+    }
+    (*row)["fields"] = json::string{text};
+  }
+  return rows;
+}
+
 }  // namespace
 
 std::string render_result(std::string_view command, const json::object& result, bool color) {
@@ -502,7 +523,10 @@ std::string render_result(std::string_view command, const json::object& result, 
   if (command == "doctor") return render_doctor(rows->get_array(), color);
   json::object rest = result;
   rest.erase("rows");
-  const std::string table = render_rows(command == "ports" ? by_number(rows->get_array()) : rows->get_array(), color);
+  const json::array shown = command == "ports"     ? by_number(rows->get_array())
+                            : command == "history" ? history_rows(rows->get_array())
+                                                   : rows->get_array();
+  const std::string table = render_rows(shown, color);
   const std::string others = render_object(rest, color);
   return table + (table.empty() || others.empty() ? "" : "\n") + others;
 }

@@ -48,6 +48,13 @@ TEST(Print, AnErrorHasNoColorsAlsoNotOurOwn) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "no field 'a\\x1b[1mb'\n");
 }
 
+TEST(Render, HistoryShowsEachFieldBeforeAndAfter) {
+  const json::value history = json::parse(
+      R"({"rows":[{"at":"t","op":"SET","fields":[{"name":"mtu","before":"1500","after":"9000"},{"name":"index","before":null,"after":"3"},)"
+      R"({"name":"lanes","after":"1"}]}]})");
+  EXPECT_THAT(render_result("history", history.as_object(), false), HasSubstr("SET  mtu: 1500 -> 9000, index: 3, lanes: ? -> 1\n"));
+}
+
 TEST(Render, RowsAreAlignedWithAHeader) {
   const json::object result{{"rows", json::array{json::object{{"name", "routes"}, {"turns", 7}, {"longest_us", 12.5}},
                                                  json::object{{"name", "nêighbors"}, {"turns", 12345}, {"longest_us", nullptr}}}}};

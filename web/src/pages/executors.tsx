@@ -1,6 +1,6 @@
 // Who carries out runs: executors by group, and workers.
 import { useState } from 'preact/hooks';
-import { call, mayWrite } from '../api';
+import { call, mayWrite, session } from '../api';
 import { away, count, instant, span } from '../format';
 import { Bar, Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { act, usePoll } from '../state';
@@ -65,10 +65,11 @@ function Drain({ executor, close, done }: { executor: Executor; close: () => voi
 function Executors() {
   const executors = usePoll('executors', (signal) => call<{ rows: Executor[] }>('executors', {}, signal), 2000);
   // Groups of the configuration in which no executor has registered are shown, too.
-  const config = usePoll('config', (signal) => call<{ executors: { group?: { name: string }[] } }>('config', {}, signal), 0);
+  const only = session.value?.group;
+  const config = usePoll('config', async (signal) => (only ? undefined : call<{ executors: { group?: { name: string }[] } }>('config', {}, signal)), 0);
   const [asked, setAsked] = useState<Executor>();
   const rows = executors.data?.rows ?? [];
-  const groups = [...new Set([...(config.data?.executors.group ?? []).map((group) => group.name), ...rows.map((row) => row.group)])].sort();
+  const groups = [...new Set([...(only ? [only] : []), ...(config.data?.executors.group ?? []).map((group) => group.name), ...rows.map((row) => row.group)])].sort();
   return (
     <>
       {(executors.error || !executors.data) && <Panel title="Executors"><Waiting error={executors.error} has={false} /></Panel>}
@@ -135,7 +136,7 @@ export function ExecutorsPage() {
   return (
     <Page title="Executors" live>
       <Executors />
-      <Workers />
+      {!session.value?.group && <Workers />}
     </Page>
   );
 }
