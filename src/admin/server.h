@@ -71,8 +71,9 @@ struct AdminServerSetup : AdminServerOptions {
 
   /// Called before each command that writes, and before each frame of a bulk write. Must not throw.
   std::function<void(const AdminWrite&)> on_write = {};
-  /// Called again for a write with AdminWrite::is_told_later, when the change is known or the answer has ended. Must not throw.
-  std::function<void(const AdminWrite&)> on_change = {};
+  /// Returns what is called again for a write with AdminWrite::is_told_later, when the change is known or the answer has ended, which may
+  /// be after the end of the server; empty: nothing is, so nobody reads what is there before the write. Must not throw.
+  std::function<std::function<void(const AdminWrite&)>()> on_change = {};
   /// Called for closed connections and for the socket file: for the first of a kind immediately, then for each kind once in
   /// kAdminNoticePeriod. Must not throw.
   std::function<void(const AdminNotice&)> on_notice = {};

@@ -255,12 +255,13 @@ void AdminSession::report_write(const CommandSpec& spec, const Arguments& argume
     rows = all.size();
   }
   what.resize(std::min(what.size(), kAdminWriteWords));
-  const bool is_told_later = spec.tells_change && options_.on_change;
+  auto on_change = spec.tells_change && options_.on_change ? options_.on_change() : nullptr;
+  const bool is_told_later = static_cast<bool>(on_change);
   options_.on_write({.caller = caller_, .command = spec.name, .what = what, .rows = rows, .is_told_later = is_told_later});
   if (!is_told_later) return;
   // The change may be known when the session has ended.
   answer.report =
-      std::make_shared<ChangeReport>([on_change = options_.on_change, caller = caller_, name = spec.name, what = std::move(what), rows](
+      std::make_shared<ChangeReport>([on_change = std::move(on_change), caller = caller_, name = spec.name, what = std::move(what), rows](
                                          std::optional<std::string_view> before, std::string_view after) {
         on_change({.caller = caller, .command = name, .what = what, .rows = rows, .before = before, .after = after});
       });

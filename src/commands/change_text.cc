@@ -14,7 +14,7 @@ constexpr std::size_t kText = 220;  // Bytes of a text before the number of its 
 constexpr std::size_t kName = 40;   // Bytes of a name.
 constexpr std::size_t kValue = 80;  // Bytes of a value.
 
-/// "name=value", with quotes around a value that would not end where it does.
+/// Returns "name=value". An empty value, and one with a blank or a "=", has quotes.
 std::string pair_text(const std::string& name, const std::string& value) {
   // A name that means a secret hides any value.
   const std::string marked = name + "=x";

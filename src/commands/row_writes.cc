@@ -75,11 +75,16 @@ struct ToldChange {
   }
 };
 
-/// Has the store read the row as it is before the writes that follow. Null: no log wants it.
+/// Has the store read the row as it is before the writes that follow. Null: no log wants it. While changes of the table wait, the row's
+/// content is unknown.
 std::shared_ptr<ToldChange> read_before(Context& context, const RowWrite& write, const std::vector<Change>& changes, Reply& reply) {
   Reply::TellChange tell = reply.tell_change();
   if (!tell) return nullptr;
   auto told = std::make_shared<ToldChange>(ToldChange{.tell = std::move(tell), .changes = changes});
+  if (const auto size = context.runtime.store().size(write.table); size && size->staged > 0) {
+    told->before = failure(StatusCode::FailedPrecondition, "changes wait");
+    return told;
+  }
   get_row(context.runtime.store(), write.table, write.change.key(), reply, [told](const Result<Record>& row) {
     told->before = row;
     told->check();

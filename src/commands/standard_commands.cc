@@ -71,9 +71,7 @@ Status StandardCommands::serve(AdminServerOptions options) {
     }
     if (context->on_write && !write.is_told_later) context->on_write(write);
   };
-  setup.on_change = [of = context_->weak_from_this()](const AdminWrite& write) {
-    if (const auto context = of.lock(); context != nullptr && context->on_write) context->on_write(write);
-  };
+  setup.on_change = [context = context_.get()] { return context->on_write; };
   auto server = AdminServer::open(context_->runtime.scheduler(), context_->registry, std::move(setup), make_sink);
   if (!server) return server.error().with_context("opening the admin socket");
   context_->server = std::move(*server);

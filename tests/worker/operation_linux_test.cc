@@ -163,7 +163,7 @@ TEST_F(WorkerOperationOnLinux, TheLogOfAnEditHasTheSizeOfTheDefinitionAndNoParam
   for (std::size_t at = log.find("command=job-put"); at != std::string::npos; at = log.find("command=job-put", at + 1)) ++puts;
   EXPECT_EQ(puts, 2U) << log;
   EXPECT_THAT(log, HasSubstr("write command=job-put what=\"work ("));
-  EXPECT_THAT(log, HasSubstr(" bytes)\" user="));
+  EXPECT_THAT(log, AllOf(HasSubstr(" bytes)\" before="), HasSubstr("parameters=\\\"(8 bytes)\\\"")));
 }
 
 /// The one ended with 75, "try again", and the other one with 0.

@@ -58,9 +58,11 @@ class JobCommands : public ::testing::Test {
     EXPECT_TRUE(add_job_commands(registry, *jobs).ok());
     AdminServerSetup setup({.path = (folder / "socket").string()});
     setup.on_write = [](const AdminWrite&) {};
-    setup.on_change = [this](const AdminWrite& write) {
-      told = std::string{write.command};
-      if (write.before) told += ": " + std::string{*write.before} + " -> " + std::string{write.after};
+    setup.on_change = [this] {
+      return [this](const AdminWrite& write) {
+        told = std::string{write.command};
+        if (write.before) told += ": " + std::string{*write.before} + " -> " + std::string{write.after};
+      };
     };
     auto opened = AdminServer::open(runtime.scheduler(), registry, std::move(setup));
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();

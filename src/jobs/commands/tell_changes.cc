@@ -45,14 +45,15 @@ void hide_parameters(FieldValues& from, FieldValues& to) {
 std::function<void(const std::vector<StoredJob>& jobs)> tell_changes(Jobs& jobs, std::vector<std::string> names, Reply& reply) {
   const Reply::TellChange tell = reply.tell_change();
   if (!tell) return [](const std::vector<StoredJob>&) {};
-  names.resize(std::min(names.size(), kTold));
+  const std::size_t beyond = names.size() - std::min(names.size(), kTold);
+  names.resize(names.size() - beyond);
   const auto known = std::make_shared<std::map<std::string, FieldValues>>();
   for (const std::string& name : names) {
     jobs.find(name, [known, name](const Result<StoredJob>& stored) {
       if (stored || stored.error().code() == StatusCode::NotFound) (*known)[name] = stored ? values_of(*stored) : FieldValues{};
     });
   }
-  return [tell, known, is_one = names.size() == 1](const std::vector<StoredJob>& changed) {
+  return [tell, known, beyond, is_one = names.size() == 1](const std::vector<StoredJob>& changed) {
     std::string all_before;
     std::string all_after;
     for (auto& [name, from] : *known) {
@@ -65,7 +66,8 @@ std::function<void(const std::vector<StoredJob>& jobs)> tell_changes(Jobs& jobs,
       all_before += of + before;
       all_after += of + after;
     }
-    tell(shorten(all_before, kAdminWriteWords), shorten(all_after, kAdminWriteWords));
+    const std::string more = beyond == 0 ? "" : " (and of " + std::to_string(beyond) + " more jobs)";
+    tell(shorten(all_before, kAdminWriteWords) + more, shorten(all_after, kAdminWriteWords) + more);
   };
 }
 

@@ -19,7 +19,9 @@ const kKinds: Record<Scheduler['state'], Kind> = { owner: 'good', expired: 'bad'
 /** "process 123 on host, http://host:8700": the console of another scheduler is a link. */
 function Name({ of }: { of: Scheduler }) {
   const [, process, address] = /^(.*), (https?:\/\/[^\s/]+)$/.exec(of.name) ?? [];
-  if (of.this || !address) return <>{of.name}</>;
+  // Another host's loopback is not this browser's.
+  const isLoopback = (host: string) => /^(127\.|localhost$|\[::1\]$)/.test(host);
+  if (of.this || !address || (isLoopback(new URL(address).hostname) && !isLoopback(location.hostname))) return <>{of.name}</>;
   return <>{process}, <a href={`${address}/console/schedulers`} rel="noreferrer">{address}</a></>;
 }
 
