@@ -1,5 +1,7 @@
 // The command history: the last changes of a row. The journal is read on a thread, one call after the other.
+#include <algorithm>
 #include <atomic>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,6 +27,7 @@ struct HistoryReader {
     std::vector<std::string> files;
     std::string table;
     std::string key;
+    Rows rows = Rows::Written;
     std::size_t count = 0;
     journal::History history = {};
     Status status = {};
@@ -50,8 +53,8 @@ struct HistoryReader {
   void read(Call& call) const {
     const SystemClock clock;
     const auto is_over = [&, until = clock.now() + limits::kHistoryTime] { return is_ending || clock.now() >= until; };
-    auto found =
-        journal::history_of(call.files, call.table, call.key, {.changes = call.count, .bytes = limits::kHistoryBytes, .is_over = is_over});
+    auto found = journal::history_of(call.files, call.table, call.key, call.rows,
+                                     {.changes = call.count, .bytes = limits::kHistoryBytes, .is_over = is_over});
     if (!found) call.status = found.error();
     if (found) call.history = *std::move(found);
   }
@@ -65,8 +68,9 @@ namespace {
 
 constexpr std::int64_t kCount = 20;  // Without an argument.
 constexpr std::int64_t kCountUpTo = 100;
-constexpr std::size_t kFields = 64;  // Fields of one change in an answer.
-constexpr std::size_t kValue = 200;  // Bytes of a value.
+constexpr std::size_t kFields = 64;             // Fields of one change in an answer.
+constexpr std::size_t kValue = 200;             // Bytes of a value.
+constexpr std::size_t kFieldBytes = 64 * 1024;  // Fields of a change up to so many bytes: kCountUpTo of them fit kAdminOutputBytes.
 
 json::value value_json(const std::optional<std::string>& value) {
   return value ? json::value(text(shorten(*value, kValue))) : json::value(nullptr);
@@ -76,24 +80,32 @@ json::object object_of(const journal::HistoryChange& change) {
   json::object row{{"at", microsecond_text(change.wall)}, {"op", to_string(change.op)}};
   if (!change.by.empty()) row["by"] = sentence(change.by);
   json::array fields;
+  std::size_t bytes = 0;
   for (const journal::HistoryField& field : change.fields) {
-    if (fields.size() == kFields) break;
+    if (fields.size() == kFields || bytes >= kFieldBytes) break;
     json::object one{{"name", text(shorten(field.name, kValue))}, {"after", value_json(field.after)}};
     if (field.is_known) one["before"] = value_json(field.before);
+    bytes += json::serialize(one).size();
     fields.push_back(std::move(one));
   }
+  if (change.fields.size() > fields.size()) row["fields_beyond"] = change.fields.size() - fields.size();
   row["fields"] = std::move(fields);
-  if (change.fields.size() > kFields) row["fields_beyond"] = change.fields.size() - kFields;
   return row;
 }
 
-void answer_with(const HistoryReader::Call& call, Reply reply) {
+/// Answers with the changes from 'next' on, one page a turn.
+void send_pages(const std::shared_ptr<const journal::History>& history, std::size_t next, Reply reply) {
+  while (next < history->changes.size() && !reply.page_full()) reply.row(object_of(history->changes[next++]));
+  if (next < history->changes.size()) return reply.next_turn([history, next](Reply later) { send_pages(history, next, std::move(later)); });
+  json::object result{{"damaged", history->is_damaged}};
+  if (!history->stopped.empty()) result["stopped"] = history->stopped;
+  reply.finish(result);
+}
+
+void answer_with(HistoryReader::Call& call, Reply reply) {
   if (!call.status.ok()) return reply.fail(call.status);
   reply.expect_rows();
-  for (const journal::HistoryChange& change : call.history.changes) reply.row(object_of(change));
-  json::object result{{"damaged", call.history.is_damaged}};
-  if (!call.history.stopped.empty()) result["stopped"] = call.history.stopped;
-  reply.finish(result);
+  send_pages(std::make_shared<const journal::History>(std::move(call.history)), 0, std::move(reply));
 }
 
 void read(Context& context, HistoryReader::Call call, Reply reply) {
@@ -120,7 +132,9 @@ void command_history(Context& context, const Arguments& arguments, Reply reply) 
     return reply.fail({StatusCode::FailedPrecondition,
                        "the program has no journal, which keeps the changes of rows: rondod has one with 'file' in the section [journal]"});
   }
-  HistoryReader::Call call{.files = journal->files(), .table = table, .key = {}, .count = static_cast<std::size_t>(count)};
+  const auto is_whole = [&](const TableSpec& spec) { return spec.name == table && spec.kind == TableKind::Watched; };
+  const Rows rows = std::ranges::any_of(context.runtime.store().tables(), is_whole) ? Rows::Whole : Rows::Written;
+  HistoryReader::Call call{.files = journal->files(), .table = table, .key = {}, .rows = rows, .count = static_cast<std::size_t>(count)};
   context.with_key(table, arguments.text("key"), reply,
                    [of = context.weak_from_this(), call = std::move(call), reply](const std::string& key) mutable {
                      const std::shared_ptr<Context> alive = of.lock();

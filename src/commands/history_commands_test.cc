@@ -27,8 +27,11 @@ using testing::HasSubstr;
 class RowOrch final : public Orch {
  public:
   explicit RowOrch(Runtime& runtime) : Orch(runtime, "rows", Priority::p1) {
-    consume(
-        "T", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
+    for (const auto& [table, kind] : {std::pair{"T", TableKind::Staged}, {"W", TableKind::Watched}}) {
+      consume(
+          table, [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); },
+          {.kind = kind});
+    }
   }
 };
 
@@ -44,12 +47,13 @@ class HistoryCommand : public testing::Test {
       EXPECT_TRUE(runtime.post([reply = std::move(reply), go_on = std::move(go_on)] { go_on(reply); }).ok());
     }
     void ended(bool) override {
-      if (frames.size() == awaited) done.set_value();
+      if (++ends == awaited) done.set_value();
     }
     bool turn_is_over() const override { return false; }
     Runtime& runtime;
     std::vector<std::string> frames;
     std::size_t awaited = 1;
+    std::size_t ends = 0;
     std::promise<void> done;
   };
 
@@ -74,6 +78,8 @@ class HistoryCommand : public testing::Test {
     arguments["id"] = 1;
     arguments["command"] = "history";
     const auto dispatch = [this, &port, arguments, count] {
+      Journal* const journal = Journal::of(*runtime_);
+      EXPECT_TRUE(journal == nullptr || journal->flush().ok());
       for (std::size_t i = 0; i < count; ++i) registry_.dispatch(arguments, Reply{std::make_shared<Reply::State>(port, 1)});
     };
     EXPECT_TRUE(runtime_->post(dispatch).ok());
@@ -82,10 +88,19 @@ class HistoryCommand : public testing::Test {
   }
   std::string ask(const json::object& arguments) { return ask(arguments, 1).front(); }
   json::object result(const json::object& arguments) { return json::parse(ask(arguments)).at("result").as_object(); }
-  /// Writes a change, and waits until the journal has 'count' changes of its row.
-  void write(const Change& change, std::size_t count) {
-    EXPECT_TRUE(runtime_->post([&] { EXPECT_TRUE(runtime_->store().write("T", change).ok()); }).ok());
-    while (result({{"table", "T"}, {"key", "k"}}).at("rows").as_array().size() < count && !HasFailure()) continue;
+  /// Writes changes in one turn, and waits until the journal has them. Returns the frames with all changes of the row.
+  std::vector<std::string> write(const std::string& table, const std::vector<Change>& changes) {
+    const json::object row{{"table", table}, {"key", "k"}};
+    const std::vector<std::string> before = ask(row, 1);
+    const auto write_all = [&] {
+      for (const Change& change : changes) EXPECT_TRUE(runtime_->store().write(table, change).ok());
+    };
+    EXPECT_TRUE(runtime_->post(write_all).ok());
+    for (int calls = 0; calls < 1000; ++calls) {
+      if (std::vector<std::string> frames = ask(row, 1); frames != before) return frames;
+    }
+    ADD_FAILURE() << "the journal never had the change: " << before.back();
+    return before;
   }
 
   TemporaryFolder folder_;
@@ -105,8 +120,8 @@ TEST_F(HistoryCommand, WithoutAJournalTheOptionIsNamed) {
 TEST_F(HistoryCommand, ListsTheChangesOfARow) {
   start(true);
   const std::vector<Field> first{{"a", "1"}, {"b", "\x1b"}};
-  write(Change::set("k", std::span<const Field>{first}), 1);
-  write(Change::remove("k"), 2);
+  write("T", {Change::set("k", std::span<const Field>{first})});
+  write("T", {Change::remove("k")});
   const json::object all = result({{"table", "T"}, {"key", "k"}});
   const json::array& rows = all.at("rows").as_array();
   EXPECT_EQ(rows[0].at("op"), "DEL");
@@ -118,6 +133,31 @@ TEST_F(HistoryCommand, ListsTheChangesOfARow) {
   const json::object one = result({{"table", "T"}, {"key", "k"}, {"count", 1}});
   EXPECT_EQ(one.at("rows").as_array().size(), 1U);
   EXPECT_EQ(one.at("stopped"), "there are older changes");
+}
+
+TEST_F(HistoryCommand, AFieldThatAWatchedTableLostIsShown) {
+  start(true);
+  const std::vector<Field> both{{"a", "1"}, {"b", "2"}};
+  write("W", {Change::set("k", std::span<const Field>{both})});
+  write("W", {Change::remove("k"), Change::set("k", std::span<const Field>{both.data(), 1})});
+  EXPECT_EQ(result({{"table", "W"}, {"key", "k"}}).at("rows").at(0).at("fields"),
+            json::parse(R"([{"name":"b","after":null,"before":"2"}])"));
+}
+
+TEST_F(HistoryCommand, LargeChangesComeInPages) {
+  start(true);
+  std::vector<std::string> names;
+  for (int i = 0; i < 64; ++i) names.push_back(std::string(200, '\x02') + std::to_string(i));
+  std::vector<std::string> frames;
+  for (const char part : {'\x01', '\x02', '\x03'}) {
+    const std::string value(300, part);
+    std::vector<Field> fields;
+    for (const std::string& name : names) fields.push_back({name, value});
+    frames = write("T", {Change::set("k", std::span<const Field>{fields})});
+  }
+  ASSERT_EQ(frames.size(), 3U) << "a change is a page";
+  for (const std::string& frame : frames) EXPECT_LT(frame.size(), 70'000U);
+  EXPECT_THAT(frames[0], HasSubstr("fields_beyond"));
 }
 
 TEST_F(HistoryCommand, WrongArgumentsAreRefused) {

@@ -1,4 +1,4 @@
-// RowWaits: answers to writes that wait for the outcome of their row ('set' and 'del' with wait_ms). A tap of the table reports when the
+// RowWaits: answers to writes that wait for the outcome of their row ('set' and 'del' with wait_ms). A tap of the row reports when the
 // consumer has taken the change and what its handler returned; nothing is polled. Scheduler's thread.
 #pragma once
 

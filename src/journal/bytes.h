@@ -42,6 +42,8 @@ class JournalBytes {
   std::string_view view(std::uint64_t offset, std::size_t size);
   /// The owner of the bytes of the newest view(); null for bytes in memory.
   std::shared_ptr<const char[]> piece() const noexcept { return piece_; }
+  /// True once a read was not made because of end_when().
+  bool is_ended() const noexcept { return failure_.code() == StatusCode::Cancelled; }
   /// The error of the last read that failed; ok if none did.
   const Status& failure() const noexcept { return failure_; }
 

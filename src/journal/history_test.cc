@@ -1,5 +1,5 @@
-// The last changes of a row, read backwards: order, fields before and after, who wrote it, several files and runs, damage, forged blocks in
-// values, and the limits. Method: journals that the recorder writes.
+// The last changes of a row, read backwards: order, fields before and after, who wrote it, several files and runs, gaps, damage, forged
+// blocks in values, and the limits. Method: journals that the recorder writes.
 #include "journal/history.h"
 
 #include <gmock/gmock.h>
@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/testing/temporary_folder.h"
+#include "journal/reader.h"
 #include "journal/recorder.h"
 
 namespace rondo {
@@ -48,8 +49,8 @@ class HistoryTest : public testing::Test {
     journal.changed(journal.name(table), 1, change);
     EXPECT_TRUE(journal.flush().ok());  // A block of its own.
   }
-  History read(const HistoryLimits& limits = {.bytes = kEnough}, const std::string& key = "k") {
-    Result<History> history = journal::history_of({file(), file(".1"), file(".2")}, "T", key, limits);
+  History read(const HistoryLimits& limits = {.bytes = kEnough}, const std::string& key = "k", Rows rows = Rows::Written) {
+    Result<History> history = journal::history_of({file(), file(".1"), file(".2")}, "T", key, rows, limits);
     EXPECT_TRUE(history.has_value()) << history.error().to_string();
     return history ? *std::move(history) : History{};
   }
@@ -100,9 +101,34 @@ TEST_F(HistoryTest, NamesWhoWroteTheRow) {
   change(*journal, Change::remove("k"));
   journal->written_by(0, 19, "job-start T k");
   change(*journal, set("3"));
+  journal->written_by(0, 20, "set T k");
+  change(*journal, Change::remove("k"));  // Another writer made this change and the next one.
+  change(*journal, set("4"));
+  journal->written_by(0, 21, "set T k");
+  change(*journal, set("9", "other"));
+  change(*journal, set("5"));  // Two seconds later.
   std::vector<std::string> by;
   for (const journal::HistoryChange& one : read().changes) by.push_back(one.by);
-  EXPECT_THAT(by, ElementsAre("", "token 'ci'", "", "user 0 process 17"));
+  EXPECT_THAT(by, ElementsAre("", "", "", "", "token 'ci'", "", "user 0 process 17"));
+}
+
+TEST_F(HistoryTest, AWholeRowHasLostTheFieldsThatItLacks) {
+  const auto journal = start();
+  const std::vector<Field> both{{"a", "1"}, {"b", "1"}};
+  change(*journal, Change::set("k", std::span<const Field>{both}));
+  change(*journal, set("1"));
+  change(*journal, Change::set("k", std::span<const Field>{both}));
+  EXPECT_THAT(words(read({.bytes = kEnough}, "k", Rows::Whole)), ElementsAre("SET b:->1", "SET b:1>-", "SET a:?>1 b:?>1"));
+  EXPECT_THAT(words(read()), ElementsAre("SET", "SET", "SET a:?>1 b:?>1"));
+}
+
+TEST_F(HistoryTest, ALongValueThatDiffersAtItsEndHasChanged) {
+  const auto journal = start();
+  for (const char* const end : {"1", "2", "2"}) change(*journal, set(std::string(5000, 'x') + end));
+  const History history = read();
+  EXPECT_THAT(history.changes[0].fields, IsEmpty());
+  ASSERT_THAT(history.changes[1].fields, SizeIs(1));
+  EXPECT_EQ(history.changes[1].fields[0].before, std::string(1024, 'x'));
 }
 
 TEST_F(HistoryTest, GoesOnInOlderFilesAndRunsWhereTheTableHasAnotherNumber) {
@@ -116,7 +142,22 @@ TEST_F(HistoryTest, GoesOnInOlderFilesAndRunsWhereTheTableHasAnotherNumber) {
   const auto journal = start({"T", "OTHER"});
   change(*journal, set("9"), "OTHER");
   change(*journal, set("3"));
+  EXPECT_THAT(words(read()), ElementsAre("SET a:?>3", "SET a:1>2", "SET a:?>1")) << "a run began before the last one";
+  EXPECT_FALSE(read().is_damaged);
+}
+
+TEST_F(HistoryTest, WhatWasBeforeAFileThatIsMissingIsNotKnown) {
+  const auto journal = start();
+  for (const char* const value : {"1", "2"}) {
+    change(*journal, set(value));
+    fs::rename(file(), file(value[0] == '1' ? ".2" : ".1"));
+    journal->rotate();
+  }
+  change(*journal, set("3"));
   EXPECT_THAT(words(read()), ElementsAre("SET a:2>3", "SET a:1>2", "SET a:?>1"));
+  fs::remove(file(".1"));
+  EXPECT_THAT(words(read()), ElementsAre("SET a:?>3", "SET a:?>1"));
+  EXPECT_TRUE(read().is_damaged);
 }
 
 TEST_F(HistoryTest, LeavesDamageOut) {
@@ -127,7 +168,7 @@ TEST_F(HistoryTest, LeavesDamageOut) {
   change(*journal, set("3"));
   std::fstream(file(), std::ios::in | std::ios::out | std::ios::binary).seekp(before) << "damaged";
   const History history = read();
-  EXPECT_THAT(words(history), ElementsAre("SET a:1>3", "SET a:?>1"));
+  EXPECT_THAT(words(history), ElementsAre("SET a:?>3", "SET a:?>1"));
   EXPECT_TRUE(history.is_damaged);
 }
 
@@ -151,7 +192,8 @@ TEST_F(HistoryTest, StopsAtItsLimits) {
   change(*journal, set("1"));
   for (int i = 0; i < 3; ++i) change(*journal, set(large, "other"));
   change(*journal, set("2"));
-  EXPECT_THAT(words(read()), SizeIs(2));
+  const History all = read();
+  EXPECT_THAT(words(all), ElementsAre("SET a:1>2", "SET a:?>1"));
   const History few = read({.changes = 1, .bytes = kEnough});
   EXPECT_THAT(words(few), ElementsAre("SET a:1>2"));
   EXPECT_EQ(few.stopped, "there are older changes");
@@ -160,13 +202,28 @@ TEST_F(HistoryTest, StopsAtItsLimits) {
   EXPECT_THAT(little.stopped, HasSubstr("bytes"));
   for (int until = 0; until < 40; ++until) {  // Each question for the time is the last one.
     const History late = read({.bytes = kEnough, .is_over = [&, asked = 0]() mutable { return asked++ >= until; }});
-    EXPECT_LE(late.changes.size(), 2U);
+    ASSERT_LE(late.changes.size(), 2U);
+    for (std::size_t i = 0; i < late.changes.size(); ++i) EXPECT_EQ(late.changes[i].wall, all.changes[i].wall);
+    EXPECT_FALSE(late.is_damaged);
     EXPECT_TRUE(late.stopped.empty() ? late.changes.size() == 2 : late.stopped == "the limit of time was reached");
   }
 }
 
+TEST_F(HistoryTest, AnEndedReadingReadsNoMoreBlocks) {
+  const auto journal = start();
+  for (int i = 0; i < 100; ++i) change(*journal, set(std::string(40'000, 'x')));
+  auto bytes = std::move(journal::JournalBytes::open(file()).value());
+  int asked = 0;
+  bytes->end_when([&] { return ++asked > 10; });  // The blocks are found with the first 8 or so.
+  const auto reader = std::move(journal::JournalReader::open(file(), std::move(bytes)).value());
+  ASSERT_LT(asked, 10);
+  while (!reader->next().bytes.empty()) continue;
+  EXPECT_LE(asked, 12);
+  EXPECT_THAT(reader->damage(), IsEmpty());
+}
+
 TEST_F(HistoryTest, AFileThatIsNotThereIsAnError) {
-  EXPECT_EQ(journal::history_of({file()}, "T", "k", {.bytes = kEnough}).error().code(), StatusCode::NotFound);
+  EXPECT_EQ(journal::history_of({file()}, "T", "k", Rows::Written, {.bytes = kEnough}).error().code(), StatusCode::NotFound);
 }
 
 }  // namespace

@@ -170,12 +170,14 @@ const Block* JournalReader::first_records() const noexcept {
   return found == blocks_.end() ? nullptr : &*found;
 }
 
-/// Returns the payload as it was when the blocks were found; empty, with the damage reported, if the file has changed since.
+/// Returns the payload as it was when the blocks were found; empty, with the damage reported, if the file has changed since. Empty, too,
+/// once the reading was ended.
 std::string_view JournalReader::payload(const Block& block) {
   const std::size_t size = kHeadBytes + block.head.payload_bytes;
   const std::string_view whole = bytes_->view(block.offset, size);
   if (whole.size() == size && std::memcmp(whole.data(), &block.head, kHeadBytes) == 0 && is_sealed(block.head, whole.substr(kHeadBytes)))
     return whole.substr(kHeadBytes);
+  if (is_ended()) return {};
   const bool is_known = std::ranges::find(damage_, block.offset, &Damage::offset) != damage_.end();
   std::string why = bytes_->failure().ok() ? "a block that the file lost while it was read" : std::string{bytes_->failure().message()};
   if (!is_known) damage_.push_back({block.offset, size, std::move(why), false});
@@ -189,9 +191,9 @@ void JournalReader::add_names(const Block& block, Names& names) {
   static_cast<void>(names.add(block.head.first_record, payload(block)));
 }
 
-/// Goes to the next block of records and adds the names of the blocks before it. Returns false at the end.
+/// Goes to the next block of records and adds the names of the blocks before it. Returns false at the end, and once the reading was ended.
 bool JournalReader::enter_block() {
-  while (next_block_ < blocks_.size()) {
+  while (next_block_ < blocks_.size() && !is_ended()) {
     const Block& block = blocks_[next_block_++];
     add_names(block, names_);
     if (block.head.kind != BlockKind::Records) continue;

@@ -76,8 +76,10 @@ class JournalReader {
   std::uint64_t next_number() const noexcept;
   /// The first block of records; null when there is none.
   const Block* first_records() const noexcept;
-  /// Returns the next record; its bytes are empty at the end.
+  /// Returns the next record; its bytes are empty at the end, and once is_ended().
   RawRecord next();
+  /// True once the reading of the file was ended: see JournalBytes::end_when().
+  bool is_ended() const noexcept { return bytes_->is_ended(); }
   /// Known missing records before the newest record of next(): lost by the writer, or in a damaged block.
   std::uint64_t missing_before() const noexcept { return missing_; }
   /// True if the record that next() returned last is of another run than the one before it.

@@ -250,7 +250,7 @@ void SchedulersLife::calm_down() {
     one.line.stops_in_transaction = Duration{0};
     one.world->clock().set_wall(database_->wall(one.world->now()));
   }
-  for (int i = 0; i < 3; ++i) {  // Then somebody owns the jobs, and no row is locked.
+  for (int i = 0; i < 3; ++i) {  // Then a scheduler owns the jobs, and no row is locked.
     end_if_lost(0);
     world().run_for(8s);
   }

@@ -5,7 +5,7 @@
 // It checks:
 // - A handler is called only by the scheduler that owned the jobs at that time, for a run that is stored and has not ended, with the number
 //   of its next attempt, and never twice in one process.
-// - Nobody writes to jobs or runs that another scheduler has taken.
+// - No scheduler writes to jobs or runs that another scheduler has taken.
 // - At rest, with all jobs stopped: each instant has a run or is counted as missed, each run of a root has those of the jobs below it, each
 //   run has ended, and one that succeeded had a handler that did; each accepted trigger has a run.
 #pragma once
@@ -35,7 +35,7 @@ class SchedulersLife final : public Life {
   std::size_t takeovers() const noexcept { return database_->takeovers(); }
   /// Attempts that were begun by more than one process.
   std::uint64_t calls_again() const noexcept { return calls_again_; }
-  /// How often a scheduler found that another one has the jobs that it believed to own.
+  /// How often a scheduler that owned the jobs found that another scheduler has taken them.
   std::uint64_t lost() const noexcept { return lost_; }
 
  private:

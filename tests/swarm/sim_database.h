@@ -40,7 +40,7 @@ class SimDatabase {
   /// A process of a scheduler at the server.
   class Session {
    public:
-    /// The process ends without a further word.
+    /// Ends the process without another request to the server.
     void cut() noexcept { is_cut_ = true; }
 
    private:
@@ -50,7 +50,7 @@ class SimDatabase {
     const Clock& clock_;
     bool is_cut_ = false;
     std::string taken_;  // The owner that the present transaction takes the jobs for.
-    std::string owner_;  // As which it owns the jobs, for all it knows.
+    std::string owner_;  // The owner for which its last commit that took the jobs took them.
   };
 
   SimDatabase(const Clock& clock, Broken broken);

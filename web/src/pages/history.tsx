@@ -7,7 +7,7 @@ import { usePoll } from '../state';
 
 interface Field {
   name: string;
-  /// Null: the row did not have the field. Absent: what was read does not say it.
+  /// Null: the row did not have the field. Absent: the journal does not say it.
   before?: string | null;
   after: string | null;
 }
@@ -58,7 +58,7 @@ function Changes({ table, rowKey }: { table: string; rowKey: string }) {
       {data && (
         <p class="note">
           {data.stopped ? `Older changes are not shown: ${data.stopped}.` : data.rows.length > 0 ? 'The journal has no older ones.' : 'The journal has no change of this row.'}{' '}
-          {data.damaged && 'Damaged parts were left out. '}
+          {data.damaged && 'Parts of the journal are damaged or missing. '}
           <button class="quiet" onClick={read.refresh}>Read again</button>
         </p>
       )}
@@ -72,13 +72,11 @@ function Value({ is: Is, value }: { is: 'del' | 'ins'; value: string | null | un
   return value === null ? <span class="soft">none</span> : <span class="soft" title="The journal does not say it">unknown</span>;
 }
 
-/// The fields that differ: a change may have the whole row.
 function Fields({ change }: { change: Change }) {
-  const different = change.fields.filter(({ before, after }) => before !== after);
-  if (different.length === 0) return <span class="note">{change.fields.length > 0 ? 'the same fields' : ''}</span>;
+  if (change.fields.length === 0) return <span class="note">{change.op === 'SET' ? 'no field changed' : ''}</span>;
   return (
     <>
-      {different.map(({ name, before, after }) => (
+      {change.fields.map(({ name, before, after }) => (
         <div class="mono">
           <span class="soft">{name}</span> <Value is="del" value={before} /> <span class="hidden">became</span>
           <span aria-hidden="true">→</span> <Value is="ins" value={after} />
