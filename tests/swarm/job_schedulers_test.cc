@@ -24,9 +24,9 @@ TEST(SchedulersLife, JobsChangeHandsAndWhoLosesThemFindsOut) {
     lost += life.lost();
     again += life.calls_again();
   }
-  EXPECT_GT(takeovers, 100U) << "the jobs stay where they are";
-  EXPECT_GT(lost, 10U) << "nobody believes to own what another one has";
-  EXPECT_GT(again, 10U) << "no attempt is left behind";
+  EXPECT_GT(takeovers, 100U) << "the owner does not change";
+  EXPECT_GT(lost, 10U) << "no scheduler meets a takeover";
+  EXPECT_GT(again, 10U) << "no attempt was begun by two processes";
 }
 
 TEST(SchedulersLife, AServerThatIsBrokenIsNoticed) {
