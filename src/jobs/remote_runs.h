@@ -84,7 +84,7 @@ class RemoteRuns {
   /// Its job; null if there is no such run.
   std::shared_ptr<const Job> job_of(std::int64_t run) const;
   /// The trace of the HTTP call that asked for the run, which what carries it out should get; null: none. It is kept in memory, for the
-  /// runs below that one as well, until the end of each is stored. No part of a recorded run.
+  /// runs below that one as well, until the end of each is stored. A journal does not record it.
   std::shared_ptr<const TraceContext> trace(std::int64_t run) const;
   /// Call it when Jobs has answered with the run. Null has no effect.
   void set_trace(std::int64_t run, const std::shared_ptr<const TraceContext>& trace);

@@ -300,7 +300,7 @@ def readers_that_do_not_read(scheduler):
 # --- Traces of callers
 
 def traces_of_callers(scheduler):
-    """A valid trace goes to the executor with each attempt; another one is ignored, and never refuses a call."""
+    """A valid trace goes to the executor with each attempt. The server ignores an invalid trace, and carries out its call."""
     token, trace = scheduler.tokens["operator"], "4bf92f3577b34da6a3ce929d0e0e4736"
     parent = f"00-{trace}-00f067aa0ba902b7-01"
     scheduler.ask("job", "add", "traced", "--handler", "executor/plain/works", "--manual", "--retries", "1", "--backoff", "1ms")

@@ -82,7 +82,7 @@ sim::FaultPlan SchedulersLife::drawn_faults(std::size_t number) {
   if (random_.chance(0.9)) faults = sim::FaultPlan::drawn(random_);
   faults.operation_failures = {{StatusCode::Unavailable, "the database is locked"}};
   faults.wall_set_every = {};  // The gaps after it are not told from others.
-  // No world may work ahead of the others; stop() has the same effect on those that follow the first one.
+  // A world that leaps would work ahead of the others. stop() has the same effect on the worlds that follow the first one.
   faults.suspended_every = {};
   if (number == 0) faults.down_for = {};
   return faults;

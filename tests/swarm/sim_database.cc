@@ -77,7 +77,7 @@ constexpr jobs::server::Statements kStatements{
         "FROM unnest($2, $3, $4) AS span (job, first, last) WHERE true ON CONFLICT (job) DO UPDATE SET first = min(first, excluded.first), "
         "last = max(last, excluded.last)",
     .remember = "INSERT INTO rondo.remembered (\"key\", text) VALUES ($1, $2) ON CONFLICT (\"key\") DO UPDATE SET text = excluded.text",
-    // A lease lasts 10 ms longer than its owner knows: so far may one process be behind another one in a simulation.
+    // The server ends a lease 10 ms later than its owner: one process may be some milliseconds behind another one here.
     .other_owner = "SELECT name, until FROM rondo.shards WHERE owner <> $1 AND until > now_us() - 10000 ORDER BY until DESC LIMIT 1",
     .owners =
         "SELECT name, count(*), min(since), max(until), max(until) <= now_us(), owner = $1 FROM rondo.shards WHERE owner IS NOT NULL "

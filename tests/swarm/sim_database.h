@@ -2,8 +2,8 @@
 // jobs::server, with the store, the ownership and the transactions of the product; only the connection and the dialect are other ones.
 //
 // A connection can be cut, a commit can be stored without an answer or be lost, and a scheduler can stop inside a transaction, whose locks
-// the server holds until it ends the transaction. The server checks what no scheduler can see: that nobody writes without owning the jobs,
-// and who owned them when. One thread.
+// the server holds until it ends the transaction. The server checks that each scheduler that
+// writes owns the jobs, and knows who owned them at any time. One thread.
 #pragma once
 
 #include <cstdint>

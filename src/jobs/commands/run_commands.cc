@@ -112,7 +112,7 @@ void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   });
 }
 
-/// Of a run: what its parts and its attempts did.
+/// Adds to the row of a run what its parts and its attempts did.
 void add_details(const Jobs& jobs, const std::vector<RunPart>& parts, const JobRun& run, json::object& row) {
   const auto add = [](json::object& one, const std::optional<WallTime>& begun, const std::optional<WallTime>& ended,
                       std::string_view note) {

@@ -62,7 +62,7 @@ TEST(MariadbTls, AStoreChecksTheServerAndSendsNoPasswordToAStranger) {
   };
   EXPECT_EQ(claimed("&ssl-ca=" + server.tls.ca_file()).to_string(), "ok");
   EXPECT_EQ(claimed("&ssl-ca=" + server.tls.ca_file() + "&ssl-verify=off").to_string(), "ok");
-  // The server's certificate is by another authority, or nobody asked for TLS, which this user must use.
+  // Another authority signed the certificate of the server, or the URL has no option of TLS, which this user must use.
   EXPECT_EQ(claimed("&ssl-ca=" + server.tls.stranger_cert_file()).code(), StatusCode::Unavailable);
   EXPECT_THAT(claimed("&ssl-ca=" + server.tls.stranger_cert_file()).to_string(), HasSubstr("certificate"));
   EXPECT_EQ(claimed("").code(), StatusCode::Unavailable);
