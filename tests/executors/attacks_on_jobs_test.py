@@ -467,14 +467,9 @@ def changes_are_logged(scheduler):
         for words, command in changes:
             if command == "job-remove":
                 poll("its run has ended", lambda: all(run["ended"] for run in scheduler.ask("job", "runs", "audited")["rows"]))
-            with open(path, encoding="utf-8") as log:
-                before = log.read().count(f"info write command={command} ")
+            before = len(scheduler.writes_in_log(command))
             scheduler.ask(*words)
-
-            def is_logged():
-                with open(path, encoding="utf-8") as log:
-                    return log.read().count(f"info write command={command} ") == before + 1  # noqa: B023
-            poll(f"the line of {command}", is_logged)
+            poll(f"the line of {command}", lambda: len(scheduler.writes_in_log(command)) == before + 1)  # noqa: B023
         assert scheduler.register(forged, "http://127.0.0.1:1/")[1]["code"] == 500
         assert scheduler.register("plain", "http://127.0.0.1:1/" + forged)[1]["code"] == 500
         assert executor.end(order, 500, forged) == 200

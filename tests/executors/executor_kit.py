@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import sys
@@ -112,6 +113,16 @@ class Scheduler:
 
     def figures(self):
         return self.ask("stats")["executors"]
+
+    def writes_in_log(self, *commands):
+        """For each such write, who made it. Beyond a rate, rondod sums writes instead of a line for each, so a test counts both."""
+        writers = []
+        with open(os.path.join(self.daemon.folder, "log"), encoding="utf-8") as log:
+            for line in log:
+                found = re.search(r"Z info (?:write command=(\S+)|writes command=(\S+) calls=(\d+)) .*user=(\"[^\"]*\"|\S+) uid=", line)
+                if found and (found[1] or found[2]) in commands:
+                    writers += [found[4]] * int(found[3] or 1)
+        return writers
 
     def connect(self):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
