@@ -146,8 +146,21 @@ constexpr MetricName kNames[] = {
      "From the write of a change to its end."},
 };
 
+/// "job" is the label that Prometheus gives its own scrapes.
+constexpr std::string_view kJob = "job_name:name";
+
+constexpr MetricName kNamesOfJobs[] = {
+    {"jobs", "rows", "last_success", "", kJob, "rondo_job_last_success_timestamp_seconds", Gauge, 1,
+     "When the newest run that succeeded ended, since 1970."},
+    {"jobs", "rows", "next", "", kJob, "rondo_job_next_timestamp_seconds", Gauge, 1, "When the job fires next, since 1970."},
+    {"jobs", "rows", "running=false", "", kJob, "rondo_job_suspended", Gauge, 1, "1: the job is stopped."},
+    {"jobs", "rows", "last_state=failed", "", kJob, "rondo_job_failing", Gauge, 1, "1: the newest run that ended has failed or timed out."},
+    {"jobs", "rows", "last_state=timed-out", "", kJob, "rondo_job_failing", Gauge, 1, ""},
+};
+
 }  // namespace
 
 std::span<const MetricName> metric_names() noexcept { return kNames; }
+std::span<const MetricName> job_metric_names() noexcept { return kNamesOfJobs; }
 
 }  // namespace rondo::api

@@ -15,11 +15,14 @@
 #include "api/answers.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
+#include "rondo/calendar/rfc3339.h"
 
 namespace rondo::api {
 
 namespace {
 
+constexpr std::string_view kJobsCommand = "jobs";
+constexpr std::string_view kTagOfJobs = "metrics";
 constexpr std::string_view kTextType = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The part of 'list' up to 'separator', which is removed from it.
@@ -70,9 +73,14 @@ void for_each_at(const json::value& value, std::string_view path, std::string_vi
   }
 }
 
+/// Of an instant the seconds since 1970.
 std::optional<double> number_in(const json::object& object, std::string_view member) {
   const json::value* const value = object.if_contains(member);
   if (value == nullptr) return std::nullopt;
+  if (const json::string* const text = value->if_string()) {
+    const Result<WallTime> instant = calendar::parse_rfc3339(view(*text));
+    return instant ? std::optional{static_cast<double>(instant->nanoseconds() / 1'000'000) / 1e3} : std::nullopt;
+  }
   if (const bool* const flag = value->if_bool()) return *flag ? 1 : 0;
   if (!value->is_number()) return std::nullopt;
   return value->to_number<double>();
@@ -237,7 +245,13 @@ std::string MetricsReader::requests() const {
   std::string frames;
   for (std::size_t i = 0; i < commands_.size(); ++i) {
     const std::size_t start = begin_frame(frames, FrameKind::Json);
-    append_json(frames, json::object{{"id", i + 1}, {"command", commands_[i]}});
+    json::object request{{"id", i + 1}, {"command", commands_[i]}};
+    if (commands_[i] == kJobsCommand) {  // One more than there is room for, so that it counts as dropped.
+      request["tag"] = kTagOfJobs;
+      request["ends"] = true;
+      request["count"] = limits::kMetricLabelSets + 1;
+    }
+    append_json(frames, request);
     end_frame(frames, start);
   }
   return frames;
@@ -269,7 +283,7 @@ std::optional<http::Response> MetricsReader::take(const Frame& frame) {
     exposition_.add(command, *part);
     const json::value* const rows = command == "parked" ? part->if_contains("rows") : nullptr;
     if (rows != nullptr && rows->is_array()) facts_ += rows->get_array().size();
-  } else if (command == "stats") {
+  } else if (answered_ == 0) {
     return error_response(error_in(*answer).value_or(Status{StatusCode::Internal, "the answer makes no sense"}));
   }
   if (is_last) ++answered_;
@@ -305,24 +319,33 @@ json::object Metrics::own_figures(http::HttpGate& gate) const {
 
 void Metrics::handle(const http::Request& request, http::Answer answer, http::HttpGate& gate) const {
   if (request.method != "GET" && request.method != "HEAD") return answer.send(wrong_method("GET"));
-  Caller caller{.role = Role::Viewer};
+  const bool is_of_jobs = request.path() == kPathOfJobs;
   if (api_ != nullptr) {
-    const std::optional<Caller> known = api_->admit(request, answer, gate);
-    if (!known) return;
-    caller = *known;
-  } else if (shared_->response && SystemClock{}.now() - shared_->made < (*scrapes_ == 0 ? 1 : 2) * shared_for_) {
+    const std::optional<Caller> caller = api_->admit(request, answer, gate);
+    if (caller) scrape(*caller, is_of_jobs, std::move(answer), gate);
+    return;
+  }
+  if (is_of_jobs)
+    return answer.send(
+        error_response({StatusCode::NotFound, "names of jobs are not for every caller: [http] metrics = \"token\" has them"}));
+  if (shared_->response && SystemClock{}.now() - shared_->made < (*scrapes_ == 0 ? 1 : 2) * shared_for_) {
     return answer.send(*shared_->response);
   }
+  scrape({.role = Role::Viewer}, false, std::move(answer), gate);
+}
+
+void Metrics::scrape(const Caller& caller, bool is_of_jobs, http::Answer answer, http::HttpGate& gate) const {
   if (*scrapes_ >= limits::kMetricScrapes)
     return answer.send(error_response({StatusCode::Unavailable, "too many scrapes are under way: try again"}));
-  Exposition exposition;
-  exposition.add(kOwnFigures, own_figures(gate));
-  const std::shared_ptr<MetricsReader> reader{new MetricsReader(std::move(exposition), commands_),
-                                              [scrapes = scrapes_, dropped = dropped_](MetricsReader* read) {
-                                                --*scrapes;
-                                                *dropped += read->dropped();
-                                                delete read;
-                                              }};
+  Exposition exposition(is_of_jobs ? job_metric_names() : metric_names());
+  if (!is_of_jobs) exposition.add(kOwnFigures, own_figures(gate));
+  const std::shared_ptr<MetricsReader> reader{
+      new MetricsReader(std::move(exposition), is_of_jobs ? MetricCommands{kJobsCommand} : commands_),
+      [scrapes = scrapes_, dropped = dropped_](MetricsReader* read) {
+        --*scrapes;
+        *dropped += read->dropped();
+        delete read;
+      }};
   ++*scrapes_;
   Result<Ends> ends = Ends::make();
   Status sent = ends ? ends->ask(reader->requests()) : ends.error();

@@ -1,6 +1,6 @@
-// Metrics: GET /metrics, figures of the admin commands in the text format 0.0.4 of Prometheus. A scrape calls the commands one after the
-// other on one connection, so the scheduler's thread makes their pages in its usual short turns; the text is made on the HTTP thread.
-// metric_names.cc says which figure becomes which metric. docs/guide/metrics.md describes it for operators.
+// Metrics: GET /metrics, and /metrics/jobs, figures of the admin commands in the text format 0.0.4 of Prometheus. A scrape calls the
+// commands one after the other on one connection, so the scheduler's thread makes their pages in its usual short turns; the text is made on
+// the HTTP thread. metric_names.cc says which figure becomes which metric. docs/guide/metrics.md describes it for operators.
 #pragma once
 
 #include <cstddef>
@@ -47,13 +47,16 @@ struct MetricName {
 
 inline constexpr std::string_view kOwnFigures = "process";
 
-/// The commands of a scrape, in this order. `stats` is the first one, and `parked` the last one, because its answer may be left half-read.
+/// The commands of a scrape, in this order. If the first one fails, so does the scrape. `parked` is the last one, because its answer may be
+/// left half-read.
 using MetricCommands = std::vector<std::string_view>;
 /// All that metric_names() names.
 MetricCommands metric_commands();
 
-/// All metrics of rondod.
+/// All metrics of rondod without a series for each job.
 std::span<const MetricName> metric_names() noexcept;
+/// Those of single jobs.
+std::span<const MetricName> job_metric_names() noexcept;
 
 /// The series of one scrape.
 class Exposition {
@@ -92,7 +95,7 @@ class MetricsReader {
 
   /// The requests, as frames.
   std::string requests() const;
-  /// See http::Collect. A command that fails is left out; if `stats` fails, the response is its error.
+  /// See http::Collect. A command that fails is left out; if the first one fails, the response is its error.
   std::optional<http::Response> put(std::string_view bytes);
   std::uint64_t dropped() const noexcept { return exposition_.dropped(); }
 
@@ -113,16 +116,19 @@ class Metrics {
   Metrics(std::string version, MetricCommands commands, api::Api::Adopt adopt, api::Api* api, Duration patience = limits::kMetricsTime,
           Duration shared = limits::kMetricsShared);
 
-  static bool serves(std::string_view path) noexcept { return path == "/metrics"; }
+  static bool serves(std::string_view path) noexcept { return path == "/metrics" || path == kPathOfJobs; }
   /// Answers a request whose path it serves. HTTP thread. This must outlive the thread.
   void handle(const http::Request& request, http::Answer answer, http::HttpGate& gate) const;
 
  private:
+  static constexpr std::string_view kPathOfJobs = "/metrics/jobs";
   struct Shared {
     std::optional<http::Response> response = {};
     Instant made = {};
   };
   json::object own_figures(http::HttpGate& gate) const;
+  /// Sends the answer to a caller who may read it.
+  void scrape(const Caller& caller, bool is_of_jobs, http::Answer answer, http::HttpGate& gate) const;
 
   const std::string version_;
   const MetricCommands commands_;

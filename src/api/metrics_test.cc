@@ -80,11 +80,14 @@ TEST(Exposition, LabelSetsAboveTheLimitAreDroppedAndCounted) {
 TEST(MetricNames, FollowTheRulesOfPrometheus) {
   std::set<std::string_view> seen;
   std::string_view last;
-  for (const MetricName& one : metric_names()) {
+  std::vector<MetricName> all{metric_names().begin(), metric_names().end()};
+  all.insert(all.end(), job_metric_names().begin(), job_metric_names().end());
+  for (const MetricName& one : all) {
     const std::string name{one.name};
     EXPECT_EQ(one.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos) << name;
     EXPECT_EQ(one.name.ends_with("_total"), one.type == Counter) << name;
-    EXPECT_EQ(one.unit != 1, one.name.find("_seconds") != std::string_view::npos && one.command != kOwnFigures) << name;
+    const bool is_instant = one.name.ends_with("_timestamp_seconds");
+    EXPECT_EQ(one.unit != 1, one.name.find("_seconds") != std::string_view::npos && one.command != kOwnFigures && !is_instant) << name;
     if (one.name == last) continue;
     EXPECT_TRUE(seen.insert(one.name).second) << name << ": its lines follow each other";
     EXPECT_FALSE(one.help.empty()) << name;
@@ -95,6 +98,22 @@ TEST(MetricNames, FollowTheRulesOfPrometheus) {
         "workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds", "workqueue_retries_total",
         "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total", "controller_runtime_reconcile_time_seconds"})
     EXPECT_TRUE(seen.contains(name)) << name << ": dashboards read it";
+}
+
+TEST(MetricNames, OfAJobAreItsInstantsAndStates) {
+  Exposition exposition{job_metric_names()};
+  exposition.add("jobs", json::parse(R"({"rows":[
+      {"name":"a","running":true,"next":"2100-01-01T00:00:00.5Z","last_state":"timed-out","last_ended":"2026-01-01T00:00:00Z","last_success":null},
+      {"name":"b","running":false,"next":null,"last_state":"succeeded","last_success":"1970-01-01T00:00:10Z"},
+      {"name":"c","running":true,"next":"never","last_state":"failed"}]})")
+                             .as_object());
+  const std::string text = exposition.text();
+  EXPECT_THAT(text, AllOf(HasSubstr("\nrondo_job_next_timestamp_seconds{job_name=\"a\"} 4102444800.5\n# HELP"),
+                          HasSubstr("# TYPE rondo_job_last_success_timestamp_seconds gauge\n"
+                                    "rondo_job_last_success_timestamp_seconds{job_name=\"b\"} 10\n# HELP"),
+                          HasSubstr("rondo_job_suspended{job_name=\"a\"} 0\nrondo_job_suspended{job_name=\"b\"} 1\n"),
+                          HasSubstr("rondo_job_failing{job_name=\"a\"} 1\nrondo_job_failing{job_name=\"b\"} 0\n"
+                                    "rondo_job_failing{job_name=\"c\"} 1\n")));
 }
 
 std::string frame(FrameKind kind, std::string_view payload) {
@@ -124,6 +143,22 @@ TEST(MetricsReader, AnErrorOfStatsIsTheResponse) {
   EXPECT_EQ(response->status, 403U);
   EXPECT_EQ((MetricsReader{Exposition{}, metric_commands()}).put({})->status, 503U);
   EXPECT_EQ((MetricsReader{Exposition{}, metric_commands()}).put(frame(FrameKind::Json, "[]"))->status, 500U);
+}
+
+TEST(MetricsReader, JobsAreAskedForByTheirTagAndCut) {
+  MetricsReader reader{Exposition{job_metric_names()}, {"jobs"}};
+  EXPECT_THAT(reader.requests(), HasSubstr(R"({"id":1,"command":"jobs","tag":"metrics","ends":true,"count":501})"));
+  std::string page = R"({"id":1,"result":{"rows":[)";
+  for (std::size_t i = 0; i <= limits::kMetricLabelSets; ++i)
+    page.append(i == 0 ? "" : ",").append(R"({"name":")").append(std::to_string(i)).append(R"(","running":true})");
+  const auto response = reader.put(frame(FrameKind::Json, page + "]}}"));
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200U);
+  EXPECT_GT(reader.dropped(), 0U) << "RondoMetricsCut";
+  EXPECT_EQ((MetricsReader{Exposition{job_metric_names()}, {"jobs"}})
+                .put(frame(FrameKind::Json, R"({"id":1,"error":{"code":"unimplemented","message":"no jobs"}})"))
+                ->status,
+            501U);
 }
 
 TEST(MetricsReader, MoreFactsThanTheLimitEndTheScrape) {
@@ -213,6 +248,11 @@ TEST_F(Metrics, AScrapeHasTheFiguresOfTheCommandsAndOfTheProcess) {
                       HasSubstr("\nprocess_resident_memory_bytes 4096\n"), HasSubstr("\nrondo_build_info{version=\"1.2.3\"} 1\n"),
                       HasSubstr("\nrondo_http_requests_total{result=\"handled\"} 1\n")));
   });
+}
+
+TEST_F(Metrics, NamesOfJobsAreNotForEveryCaller) {
+  start(1000s);
+  with_caller([&] { EXPECT_THAT(get("/metrics/jobs"), AllOf(StartsWith("HTTP/1.1 404 "), HasSubstr("metrics = "))); });
 }
 
 TEST_F(Metrics, CallersWithoutATokenShareAnAnswer) {

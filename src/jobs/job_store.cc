@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "rondo/base/text.h"
 
@@ -20,11 +22,19 @@ Result<std::vector<SchedulerClaim>> JobStore::schedulers() {
 
 Result<std::vector<JobRun>> JobStore::newest_ends(const std::vector<std::string>& names) {
   std::vector<JobRun> runs;
+  std::vector<JobRun> successes;
   for (const std::string& name : names) {
     auto run = last_ended(name);
     if (!run) return failure(std::move(run.error()));
-    if (*run) runs.push_back(std::move(**run));
+    if (!*run) continue;
+    if ((**run).state != RunState::Succeeded) {
+      auto success = last_succeeded(name);
+      if (!success) return failure(std::move(success.error()));
+      if (*success) successes.push_back(std::move(**success));
+    }
+    runs.push_back(std::move(**run));
   }
+  std::ranges::move(successes, std::back_inserter(runs));
   return runs;
 }
 

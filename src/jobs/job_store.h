@@ -146,7 +146,10 @@ class JobStore {
   /// Of the final runs of a job that have begun, the one with the latest end; of several, the one with the highest id. Empty: there is
   /// none. O(log runs).
   virtual Result<std::optional<JobRun>> last_ended(std::string_view job) = 0;
-  /// last_ended() of the jobs of an answer of list(), which 'names' names: of those that have one, in any order. O(names * log runs).
+  /// The same among those that succeeded. O(log runs + runs that ended since).
+  virtual Result<std::optional<JobRun>> last_succeeded(std::string_view job) = 0;
+  /// last_ended() of the jobs of an answer of list(), which 'names' names: of those that have one, in any order; and behind them
+  /// last_succeeded() of those whose last_ended() did not succeed. O(names * log runs).
   virtual Result<std::vector<JobRun>> newest_ends(const std::vector<std::string>& names);
   /// At most 'max' scheduled instants of a job from 'from' to before 'to' that have a run, triggered ones not included, the earliest first.
   /// O(log runs + result).

@@ -217,6 +217,7 @@ class AllDue final : public JobStore {
     return failure(StatusCode::Unavailable, "not used");
   }
   Result<std::optional<JobRun>> last_ended(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
+  Result<std::optional<JobRun>> last_succeeded(std::string_view) override { return failure(StatusCode::Unavailable, "not used"); }
   Result<std::vector<WallTime>> instants(std::int64_t, WallTime, WallTime, std::size_t) override {
     return failure(StatusCode::Unavailable, "not used");
   }

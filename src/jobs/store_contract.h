@@ -465,7 +465,11 @@ TEST_P(JobStoreContract, OfTheRunsThatHaveBegunTheLastToEndIsFound) {
   reopen();
   EXPECT_EQ(store->last_ended("a").value()->state, RunState::TimedOut);
   EXPECT_FALSE(store->last_ended("none").value().has_value());
-  EXPECT_THAT(ids(store->newest_ends({"a", "b"})), testing::UnorderedElementsAre(tied.id, store->last_ended("b").value()->id));
+  EXPECT_EQ(store->last_succeeded("a").value()->id, first.id);
+  EXPECT_FALSE(store->last_succeeded("none").value().has_value());
+  const std::vector<std::int64_t> newest = ids(store->newest_ends({"a", "b"}));
+  EXPECT_THAT(newest, testing::UnorderedElementsAre(tied.id, store->last_ended("b").value()->id, first.id));
+  EXPECT_EQ(newest.back(), first.id) << "successes that were not the last end come behind";
 }
 
 TEST_P(JobStoreContract, ATextIsRememberedUnderItsKey) {

@@ -151,7 +151,8 @@ def tokens_of_a_group(scheduler):
         assert said_no.returncode in (1, 2) and "group" in said_no.stderr, (words, said_no)
     token = scheduler.daemon.run("token-add", "team", "operator", "--group", "team").stdout.strip()
     assert {"name": "team", "role": "operator", "group": "team"} in scheduler.ask("tokens")["rows"]
-    scheduler.add_job("theirs", "executor/team/works")
+    scheduler.add_job("theirs", "executor/team/works", "--tags", "metrics")
+    scheduler.ask("job", "edit", "works", "--tags", "metrics")
     failed, foreign = fail_a_run(scheduler, "theirs", "team"), fail_a_run(scheduler, "works", "plain")
     rows = commands_of(scheduler)
     assert {row["name"] for row in rows} >= OF_GROUP
@@ -185,6 +186,9 @@ def tokens_of_a_group(scheduler):
     assert scheduler.ask("call", "job-load", *(f"{name}={value}" for name, value in hour.items()))["minutes"][0] == 1
     scheduler.ask("job", "remove", "later", "--yes")
     assert {row["group"] for row in said("executors")[1]["rows"]} == {"team"}
+    status, content = post(scheduler, "/metrics/jobs", b"", token, method="GET")
+    assert status == 200 and b'job_name="theirs"' in content and b'"works"' not in content, (status, content)
+    assert post(scheduler, "/metrics", b"", token, method="GET")[0] == 403
     assert [row["run"] for row in said("job-failures", since="2026-01-01T00:00:00Z")[1]["rows"]] == [failed]
     assert {failed, foreign} <= {row["run"] for row in scheduler.ask("job", "failures", "--since", "2026-01-01T00:00:00Z")["rows"]}
     status, drained = said("executor-drain", group="team", address="http://127.0.0.1:1")
@@ -362,7 +366,7 @@ CASES = (commands_above_a_role, bulk_writes, tokens_in_wrong_places, paths_and_m
 def main(rondo, rondod, *only):
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rondo-tokens-"))
-        scheduler = stack.enter_context(Scheduler(rondo, rondod, {"plain": "", "team": ""}, http=f'api = true\ntokens = "{folder}/tokens"\n'))
+        scheduler = stack.enter_context(Scheduler(rondo, rondod, {"plain": "", "team": ""}, http=f'api = true\nmetrics = "token"\ntokens = "{folder}/tokens"\n'))
         scheduler.add_job("works", "executor/plain/works")
         scheduler.add_job("logs", "log")
         scheduler.tokens, scheduler.of_tokens = {}, folder

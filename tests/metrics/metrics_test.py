@@ -160,6 +160,35 @@ def check_job(place, daemon, token):
     poll("the job in its count", lambda: 'rondo_jobs{state="started"} 1\n' in place.get("/metrics", token)[1])
 
 
+def check_single_jobs(place, daemon, token, folder):
+    """/metrics/jobs has the jobs with the tag, and /metrics has none of them. A token of a group sees those of its group."""
+    assert place.get("/metrics/jobs")[0] == 401 and place.get("/metrics/jobs", token, "POST")[0] == 405
+    assert daemon.run("job", "add", "manual", "--handler", "log", "--manual", "--tags", "other,metrics").returncode == 0
+    for name in ("night", "broken"):
+        assert daemon.run("job", "add", name, "--handler", "log" if name == "night" else "gone", "--at", "2100-01-01T00:00:00Z", "--tags", "metrics").returncode == 0
+    before = time.time()
+    assert daemon.run("job", "trigger", "night").returncode == 0
+
+    def series(name, job):
+        status, said, _ = place.get("/metrics/jobs", token)
+        assert status == 200, (status, said)
+        found = re.findall(rf'^{name}\{{job_name="{re.escape(job)}"\}} (\S+)$', said, re.M)
+        assert len(found) < 2, said
+        return float(found[0]) if found else None
+    success = poll("a success", lambda: series("rondo_job_last_success_timestamp_seconds", "night"))
+    assert before - 60 < success < time.time() + 60, (before, success)
+    assert series("rondo_job_next_timestamp_seconds", "night") == 4102444800
+    assert series("rondo_job_failing", "night") == series("rondo_job_suspended", "night") == 0
+    assert series("rondo_job_last_success_timestamp_seconds", "broken") is None and series("rondo_job_failing", "broken") == 0
+    assert daemon.run("job", "stop", "night").returncode == 0
+    assert series("rondo_job_suspended", "night") == 1 and series("rondo_job_next_timestamp_seconds", "night") is None
+    text = place.get("/metrics/jobs", token)[1]
+    assert 'rondo_job_suspended{job_name="manual"} 0\n' in text and "tick" not in text, text
+    assert "job_name" not in place.get("/metrics", token)[1]
+    promtool(folder, "check", "metrics", text=text)
+    return text
+
+
 def check_access(place, daemon):
     assert place.get("/metrics")[0] == 401 and place.get("/metrics", "rondo_unknown")[0] == 401
     assert place.get("/metrics", token_of(daemon, "works", "worker"))[0] == 403
@@ -211,6 +240,7 @@ def check_modes(rondo, rondod):
         status, text, _ = place.get("/metrics")
         assert status == 200 and "\nrondo_stalls_total 0\n" in text and "rondo_port_up{" not in text, (status, text)
         assert place.get("/healthz")[:2] == place.get("/readyz")[:2] == (200, "ok\n")
+        assert place.get("/metrics/jobs")[0] == 404, "the names of jobs are not for everybody"
     with Rondod(rondod, rondo, plane="none", store=f"[http]\nenabled = true\nport = {place.port}\n"):
         assert place.get("/metrics")[0] == 404 and place.get("/healthz")[0] == 200
     place.reserved.close()
@@ -229,8 +259,8 @@ def main():
             poll("readiness", lambda: place.get("/readyz")[:2] == (200, "ok\n"))
             text = check_figures(place, daemon, token)
             promtool(folder, "check", "metrics", text=text)
-            check_packaging(folder, source, text)
             check_job(place, daemon, token)
+            check_packaging(folder, source, text + check_single_jobs(place, daemon, token, folder))
             check_prometheus(folder, source, place, token)
     place.reserved.close()
     print("metrics: all as expected")

@@ -245,7 +245,8 @@ class Jobs {
   Status kill(std::int64_t run, Done<bool> stored = {});
   void find(std::string name, Done<StoredJob> done);
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
-  /// For each job of list(after, max): of its runs that have begun, the one that ended last. Jobs without such a run are left out.
+  /// For each job of list(after, max): of its runs that have begun, the one that ended last; behind these, for each job whose last one did
+  /// not succeed, the last one that did. Jobs without such a run are left out.
   void newest_ends(std::string after, std::size_t max, Done<std::vector<JobRun>> done);
   /// At most 'max' runs of a job whose id is below 'before', the newest first. NotFound.
   void runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done);

@@ -418,6 +418,8 @@ TEST_F(JobCommands, AJobIsFailingAsLongAsItsNewestEndIsAFailure) {
   EXPECT_EQ(all[1].at("last_ended"), ended_runs("good", 1)[0].at("ended"));
   EXPECT_TRUE(all[2].at("last_state").is_null());
   EXPECT_TRUE(all[2].at("last_ended").is_null());
+  EXPECT_TRUE(all[0].at("last_success").is_null());
+  EXPECT_EQ(all[1].at("last_success"), all[1].at("last_ended"));
   const json::array failing = call("jobs", {{"state", "failing"}}).at("rows").as_array();
   ASSERT_EQ(failing.size(), 1U);
   EXPECT_EQ(failing[0].at("name"), "bad");
@@ -426,6 +428,11 @@ TEST_F(JobCommands, AJobIsFailingAsLongAsItsNewestEndIsAFailure) {
   call("job-trigger", {{"name", "bad"}});
   ended_runs("bad", 2);
   EXPECT_TRUE(call("jobs", {{"state", "failing"}}).at("rows").as_array().empty());
+  const json::value success = ended_runs("bad", 2)[0].at("ended");
+  call("job-put", {{"definition", R"({"name":"bad","handler":"fail"})"}});
+  call("job-trigger", {{"name", "bad"}});
+  ended_runs("bad", 3);
+  EXPECT_EQ(call("jobs", {{"ends", true}}).at("rows").at(0).at("last_success"), success) << "it stays when a later run fails";
 }
 
 TEST_F(JobCommands, ManyJobsAreListedInPages) {

@@ -89,7 +89,11 @@ class JobLister : public std::enable_shared_from_this<JobLister> {
     jobs_.newest_ends(after_, kPage, [self = shared_from_this(), reply = std::move(reply)](Result<std::vector<JobRun>> ends) mutable {
       if (!ends) return reply.fail(ends.error());
       self->ends_.clear();
-      for (JobRun& run : *ends) self->ends_.insert_or_assign(run.job_id, std::move(run));
+      self->successes_.clear();
+      for (JobRun& run : *ends) {
+        if (run.state == RunState::Succeeded) self->successes_.insert_or_assign(run.job_id, run.ended);
+        self->ends_.try_emplace(run.job_id, std::move(run));  // The end comes before the success.
+      }
       self->list(std::move(reply));
     });
   }
@@ -135,6 +139,8 @@ class JobLister : public std::enable_shared_from_this<JobLister> {
       const auto end = ends_.find(stored.id);
       row["last_state"] = end == ends_.end() ? json::value(nullptr) : json::value(to_string(end->second.state));
       row["last_ended"] = end == ends_.end() ? json::value(nullptr) : time_of(end->second.ended);
+      const auto success = successes_.find(stored.id);
+      row["last_success"] = success == successes_.end() ? json::value(nullptr) : time_of(success->second);
     }
     return row;
   }
@@ -145,7 +151,9 @@ class JobLister : public std::enable_shared_from_this<JobLister> {
   std::string after_;  // The page begins behind it.
   std::vector<StoredJob> page_;
   std::size_t at_ = 0;
-  std::map<std::int64_t, JobRun> ends_;  // The last run of each job of the page, by its id.
+  // Of each job of the page, by its id.
+  std::map<std::int64_t, JobRun> ends_;  // The run that ended last.
+  std::map<std::int64_t, std::optional<WallTime>> successes_;
 };
 
 void list_jobs(Jobs& jobs, const Arguments& arguments, Reply reply) {
@@ -178,7 +186,7 @@ void add_list_command(Adder& adder) {
                            {"search", ArgumentKind::Text, false, "Only jobs with this text, in capitals or not"},
                            {"count", ArgumentKind::Integer, false, "At most so many"},
                            {"after", ArgumentKind::Text, false, "Only jobs behind this name, such as 'next' of an earlier answer"},
-                           {"ends", ArgumentKind::Flag, false, "With the state and the end of the last run that has ended"},
+                           {"ends", ArgumentKind::Flag, false, "With the last run that has ended, and the last success"},
                            {"plan", ArgumentKind::Flag, false, "With their ids, planned runs, and the settings of the planner"}},
              .effect = CommandEffect::Reads,
              .keeps_to_group = true},

@@ -26,6 +26,12 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 
+/// The statement of last_ended() among the runs with a state.
+std::string last_with_state(const std::string& state) {
+  return sqlite::select_runs() + "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state " + state +
+         " ORDER BY runs.ended DESC, runs.id DESC";
+}
+
 /// "Rndj".
 constexpr std::int64_t kApplicationId = 0x526e646a;
 
@@ -197,11 +203,8 @@ class SqliteJobStore final : public JobStore {
   Result<std::vector<JobRun>> failures(WallTime since, std::int64_t before, std::size_t max, std::string_view handlers) override {
     return runs_of(failures_.bind(before).bind(since).bind(handlers).bind(handlers).bind(handlers), max);
   }
-  Result<std::optional<JobRun>> last_ended(std::string_view job) override {
-    auto found = runs_of(last_ended_.bind(job), 1);
-    if (!found) return failure(std::move(found.error()));
-    return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
-  }
+  Result<std::optional<JobRun>> last_ended(std::string_view job) override { return first_of(runs_of(last_ended_.bind(job), 1)); }
+  Result<std::optional<JobRun>> last_succeeded(std::string_view job) override { return first_of(runs_of(last_succeeded_.bind(job), 1)); }
   Result<std::string> unusable_rows() override {
     if (Status looked = check_states(); !looked.ok()) return failure(std::move(looked));
     Result<std::string> text = unusable_.text([this](std::int64_t run) { return wrong_with(run); });
@@ -317,6 +320,10 @@ class SqliteJobStore final : public JobStore {
   }
 
   /// At most 'max' runs that can be used. The others are noted.
+  static Result<std::optional<JobRun>> first_of(Result<std::vector<JobRun>> found) {
+    if (!found) return failure(std::move(found.error()));
+    return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
+  }
   Result<std::vector<JobRun>> runs_of(Statement& statement, std::size_t max) {
     std::vector<JobRun> runs;
     if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
@@ -438,10 +445,8 @@ class SqliteJobStore final : public JobStore {
                                                "CASE WHEN json_valid(jobs.spec) "
                                                "THEN substr(jobs.spec ->> '$.handler', 1, length(?)) = ? END) ORDER BY runs.id DESC")
                           .c_str()};
-  Statement last_ended_{
-      *database_, (sqlite::select_runs() + "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
-                                           "ORDER BY runs.ended DESC, runs.id DESC")
-                      .c_str()};
+  Statement last_ended_{*database_, last_with_state("<> 0").c_str()};
+  Statement last_succeeded_{*database_, last_with_state("= 1").c_str()};
   Statement instants_{*database_,
                       "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 AND rerun_of = 0 "
                       "ORDER BY scheduled LIMIT ?"};

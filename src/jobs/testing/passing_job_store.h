@@ -56,6 +56,7 @@ class PassingJobStore : public JobStore {
     return store_.failures(since, before, max, handlers);
   }
   Result<std::optional<JobRun>> last_ended(std::string_view job) override { return store_.last_ended(job); }
+  Result<std::optional<JobRun>> last_succeeded(std::string_view job) override { return store_.last_succeeded(job); }
   Result<std::vector<JobRun>> newest_ends(const std::vector<std::string>& names) override { return store_.newest_ends(names); }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     return store_.instants(job_id, from, to, max);
