@@ -73,7 +73,7 @@ void for_each_at(const json::value& value, std::string_view path, std::string_vi
   }
 }
 
-/// Of an instant the seconds since 1970.
+/// An instant counts as its seconds since 1970.
 std::optional<double> number_in(const json::object& object, std::string_view member) {
   const json::value* const value = object.if_contains(member);
   if (value == nullptr) return std::nullopt;
