@@ -186,7 +186,43 @@ async function an_edit_keeps_what_others_wrote() {
   await page.click('button:has-text("Change")');
   await page.fill('dialog textarea', 'mtu=1300');
   await page.click('dialog button[type=submit]');
-  await page.waitForSelector('.notice.bad:has-text("is rejected")');
+  await page.waitForSelector('dialog [role=alert]:has-text("is rejected")');
+  await end(made);
+}
+
+/// An error of a dialog is shown in it, and the reader goes on where they were.
+async function a_dialog_shows_its_own_errors() {
+  const made = await signedIn('admin', 'access');
+  const { page } = made;
+  const send = 'dialog button[type=submit]';
+  const refused = async (name) => {
+    await page.click(send);
+    await page.waitForSelector('dialog [role=alert]');
+    equal(await page.locator('.notice:visible').count(), 0, 'notices behind a dialog');
+    check(await page.locator(send).evaluate((button) => button === document.activeElement), 'the error took the focus');
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      equal(await violations(page), [], `violations, ${colorScheme}`);
+      await picture(page, `dialog-${name}-${colorScheme}`, false);
+    }
+    await page.setViewportSize({ width: 390, height: 844 });
+    check(await page.locator('dialog [role=alert]').isVisible(), 'the error is not visible on a telephone');
+    await picture(page, `dialog-${name}-phone`, false);
+    await page.setViewportSize({ width: 1400, height: 900 });
+  };
+  await page.click('button:has-text("Add a token")');
+  await page.fill('dialog input', 'viewer');
+  await refused('token');
+  await page.fill('dialog input', 'reader');
+  await page.keyboard.press('Enter');
+  await page.waitForSelector('.notice:not(.bad):has-text("was made")');
+  equal(await page.locator('dialog').count(), 0, 'dialogs');
+  await page.click('.notice button');
+  await visit(page, 'jobs/nightly%2Fbackup');
+  await page.click('main button:has-text("Backfill")');
+  await page.fill('dialog label:has-text("From") input', '2026-02-02T00:00');
+  await page.fill('dialog label:has-text("To") input', '2026-02-01T00:00');
+  await refused('backfill');
   await end(made);
 }
 
@@ -520,6 +556,7 @@ await run([
   a_viewer_sees_no_action,
   a_row_has_an_address,
   an_edit_keeps_what_others_wrote,
+  a_dialog_shows_its_own_errors,
   an_edit_of_a_job_overwrites_nothing,
   a_link_signs_nobody_over,
   a_daemon_that_hangs_is_named,

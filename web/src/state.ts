@@ -103,14 +103,16 @@ export function tell(text: string, bad = false) {
   noticeTimer = setTimeout(() => (notice.value = undefined), bad ? 12_000 : 5_000);
 }
 
-/// Does something for the reader and tells what became of it. True if it succeeded.
-export async function act(done: string, work: () => Promise<unknown>): Promise<boolean> {
+export function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/// Does something for the reader and reports the result. A dialog reports its own (Confirm).
+export async function act(done: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
     tell(done);
-    return true;
   } catch (error) {
-    tell(error instanceof Error ? error.message : String(error), true);
-    return false;
+    tell(textOf(error), true);
   }
 }

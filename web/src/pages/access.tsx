@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { call, session } from '../api';
 import { Choice, Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
-import { act, tell, usePoll } from '../state';
+import { tell, usePoll } from '../state';
 
 interface Token {
   name: string;
@@ -23,10 +23,11 @@ function Add({ close, made }: { close: () => void; made: (name: string, secret: 
   const [role, setRole] = useState<Role>('viewer');
   const [group, setGroup] = useState('');
   const confined = role === 'viewer' || role === 'operator';
-  const add = () => act(`The token ${name} was made`, async () => {
+  const add = async () => {
     const { token } = await call<{ token: string }>('token-add', { name, role, group: (confined && group) || undefined });
     made(name, token);
-  });
+    return `The token ${name} was made`;
+  };
   return (
     <Confirm title="Add a token" verb="Add" disabled={name === ''} close={close} confirm={add}>
       <label>Name, for logs and to remove it<input value={name} required autocomplete="off" onInput={(event) => setName(event.currentTarget.value.trim())} /></label>
@@ -96,9 +97,9 @@ export function Access() {
           danger
           close={() => setRemoves(undefined)}
           confirm={async () => {
-            const done = await act(`The token ${removes.name} was removed`, () => call('token-remove', { name: removes.name }));
+            await call('token-remove', { name: removes.name });
             tokens.refresh();
-            return done;
+            return `The token ${removes.name} was removed`;
           }}
         >
           <p>Programs and browsers that use it are disconnected, and cannot sign in again.</p>

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { call, mayWrite, session } from '../api';
 import { away, count, instant, span } from '../format';
 import { Bar, Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
-import { act, usePoll } from '../state';
+import { usePoll } from '../state';
 
 interface Executor {
   group: string;
@@ -52,9 +52,9 @@ function Drain({ executor, close, done }: { executor: Executor; close: () => voi
       verb={drained ? 'Resume' : 'Drain'}
       close={close}
       confirm={async () => {
-        const ok = await act(drained ? `${address} gets runs again` : `${address} gets no further run`, () => call('executor-drain', { group, address, resume: drained ? 'yes' : undefined }));
-        if (ok) done();
-        return ok;
+        await call('executor-drain', { group, address, resume: drained ? 'yes' : undefined });
+        done();
+        return drained ? `${address} gets runs again` : `${address} gets no further run`;
       }}
     >
       <p>{drained ? `It is one of the executors of ${group} again.` : `Its runs (${count(runs)}) go on. New runs go to the other executors of ${group}.`}</p>

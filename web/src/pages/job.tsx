@@ -5,7 +5,7 @@ import { away, count, instant, kLocalZone, span } from '../format';
 import { useLivePages } from '../parts/live_pages';
 import { Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, go, to } from '../router';
-import { act, tell, usePoll, zone } from '../state';
+import { tell, textOf, usePoll, zone } from '../state';
 import { kFields, shown } from './job_fields';
 import { JobState } from './jobs';
 import { definitionOf, escaped, hasEnded, type Instant, lateness, type JobRow, jobAt, kRunKinds, mayDefine, now, plain, preview, type Preview, ranFor, type Run, runAt, runsOf } from './jobs_data';
@@ -67,9 +67,9 @@ export function Job({ name }: { name: string }) {
           danger
           close={close}
           confirm={async () => {
-            const gone = await act(`${name} was removed`, () => call('job-remove', { name }));
-            if (gone) go(to(['jobs']));
-            return gone;
+            await call('job-remove', { name });
+            go(to(['jobs']));
+            return `${name} was removed`;
           }}
         >
           <p>Its runs and their history are removed with it. A job that only shall not run may be stopped.</p>
@@ -203,7 +203,7 @@ function Below({ name }: { name: string }) {
       const { rows } = await call<{ rows: JobRow[] }>('jobs');
       setJobs(rows.filter((job) => job.parents?.includes(name)));
     } catch (error) {
-      tell(error instanceof Error ? error.message : String(error), true);
+      tell(textOf(error), true);
     }
   };
   return (
@@ -230,10 +230,11 @@ function RunNow({ job, close }: { job: JobRow; close: () => void }) {
       title={`Run ${job.name} now`}
       verb="Run"
       close={close}
-      confirm={() => act(`${job.name} was triggered`, async () => {
+      confirm={async () => {
         const run = await call<Run>('job-trigger', { name: job.name, parameters: parameters === own ? undefined : escaped(parameters), address: address || undefined });
         go(runAt(job.name, run.run));
-      })}
+        return `${job.name} was triggered`;
+      }}
     >
       <label>Parameters, for this run alone<textarea value={parameters} spellcheck={false} onInput={(event) => setParameters(event.currentTarget.value)} /></label>
       {job.handler.startsWith('executor/') && <label>Address of the executor; empty: as the job routes<input value={address} onInput={(event) => setAddress(event.currentTarget.value)} /></label>}
@@ -251,10 +252,9 @@ export function StopOrStart({ job, close, done }: { job: JobRow; close: () => vo
       verb={verb}
       close={close}
       confirm={async () => {
-        const work = job.running ? () => call('job-stop', { name: job.name, note: escaped(note) || undefined }) : () => call('job-start', { name: job.name });
-        const changed = await act(`${job.name} was ${job.running ? 'stopped' : 'started'}`, work);
-        if (changed) done();
-        return changed;
+        await (job.running ? call('job-stop', { name: job.name, note: escaped(note) || undefined }) : call('job-start', { name: job.name }));
+        done();
+        return `${job.name} was ${job.running ? 'stopped' : 'started'}`;
       }}
     >
       {job.running && <label>Note for people: why it is stopped<input value={note} onInput={(event) => setNote(event.currentTarget.value)} /></label>}
@@ -272,7 +272,6 @@ function fromField(value: string): string {
 function Backfill({ name, close, done }: { name: string; close: () => void; done: () => void }) {
   const [range, setRange] = useState({ from: '', to: '' });
   const [missing, setMissing] = useState<string[]>();
-  const [trouble, setTrouble] = useState('');
   const ask = (dry: boolean) =>
     call<{ rows: { scheduled: string }[] }>('job-backfill', { name, from: fromField(range.from), to: fromField(range.to), max: 1000, dry_run: dry });
   const change = (part: Partial<typeof range>) => {
@@ -280,20 +279,13 @@ function Backfill({ name, close, done }: { name: string; close: () => void; done
     setMissing(undefined);
   };
   const confirm = async () => {
-    setTrouble('');
-    try {
-      const { rows } = await ask(missing === undefined);
-      if (missing === undefined) {
-        setMissing(rows.map((row) => row.scheduled));
-        return false;
-      }
-      tell(`${rows.length} runs of ${name} were added`);
-      done();
-      return true;
-    } catch (error) {
-      setTrouble(error instanceof Error ? error.message : String(error));
-      return false;
+    const { rows } = await ask(missing === undefined);
+    if (missing === undefined) {
+      setMissing(rows.map((row) => row.scheduled));
+      return undefined;
     }
+    done();
+    return `${rows.length} runs of ${name} were added`;
   };
   return (
     <Confirm title={`Backfill ${name}`} verb={missing ? `Run ${count(missing.length)} instants` : 'Preview'} disabled={!range.from || !range.to || missing?.length === 0} close={close} confirm={confirm}>
@@ -302,7 +294,6 @@ function Backfill({ name, close, done }: { name: string; close: () => void; done
         <label>From<input type="datetime-local" required value={range.from} onInput={(event) => change({ from: event.currentTarget.value })} /></label>
         <label>To, not included<input type="datetime-local" required value={range.to} onInput={(event) => change({ to: event.currentTarget.value })} /></label>
       </div>
-      {trouble && <p class="message bad" role="alert">{trouble}</p>}
       {missing?.length === 0 && <Empty>Each instant of the range has a run.</Empty>}
       {missing && missing.length > 0 && (
         <p class="note">{missing.slice(0, 5).map((at) => instant(at)).join(', ')}{missing.length > 5 && ` … ${instant(missing.at(-1))}`}</p>

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { ApiError, call } from '../api';
 import { Empty, Page, Panel, Waiting } from '../parts/parts';
 import { A, go, to } from '../router';
-import { tell, usePoll } from '../state';
+import { tell, textOf, usePoll } from '../state';
 import { PreviewList } from './job';
 import { changesOf, definitionFrom, type Field, kFields, type Texts, textsOf } from './job_fields';
 import { type Definition, definitionOf, escaped, type JobRow, jobAt, preview } from './jobs_data';
@@ -83,7 +83,7 @@ function Form({ title, before, initial }: { title: string; before: Definition | 
       tell(`${definition.name} was ${before ? 'changed' : 'added'}`);
       go(jobAt(definition.name));
     } catch (error) {
-      setTrouble(error instanceof Error ? error.message : String(error));
+      setTrouble(textOf(error));
     } finally {
       setBusy(false);
     }

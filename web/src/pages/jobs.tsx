@@ -5,7 +5,6 @@ import { away, count, instant } from '../format';
 import { Choice, Confirm, List, Page, Panel, Search, State, Waiting } from '../parts/parts';
 import { useLivePages } from '../parts/live_pages';
 import { A, go, place, setQuery, to } from '../router';
-import { act } from '../state';
 import { Failures } from './failures';
 import { Job, StopOrStart } from './job';
 import { EditJob, NewJob } from './job_form';
@@ -113,7 +112,10 @@ function AllJobs() {
           title={`Run ${asked.job.name} now?`}
           verb="Run"
           close={() => setAsked(undefined)}
-          confirm={() => act(`A run of ${asked.job.name} was triggered`, () => call('job-trigger', { name: asked.job.name }))}
+          confirm={async () => {
+            await call('job-trigger', { name: asked.job.name });
+            return `A run of ${asked.job.name} was triggered`;
+          }}
         >
           <p>It runs once, also if the job is stopped; the jobs below it run after it. Its page lets you change the parameters.</p>
         </Confirm>

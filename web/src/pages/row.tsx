@@ -4,7 +4,7 @@ import { ApiError, call, follow, mayWrite } from '../api';
 import { span } from '../format';
 import { Confirm, Empty, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, to } from '../router';
-import { act, paused, usePoll } from '../state';
+import { paused, usePoll } from '../state';
 import { RowHistory } from './history';
 import { EditRow, type FieldList } from './tables';
 
@@ -103,9 +103,9 @@ export function RowPage({ table, rowKey }: { table: string; rowKey: string }) {
           danger
           close={() => setDialog(undefined)}
           confirm={async () => {
-            const gone = await act(`${rowKey} was deleted`, () => call('del', { table, key: rowKey }));
-            if (gone) again();
-            return gone;
+            await call('del', { table, key: rowKey });
+            again();
+            return `${rowKey} was deleted`;
           }}
         >
           <p>The data plane loses what the row asks for. Rows that need it wait until it comes back.</p>

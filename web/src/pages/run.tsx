@@ -59,9 +59,9 @@ export function RunPage({ name, number }: { name: string; number: number }) {
           danger
           close={() => setAsksKill(false)}
           confirm={async () => {
-            const killed = await act(`Run ${number} was asked to stop`, () => call('job-kill', { run: number }));
-            if (killed) run.refresh();
-            return killed;
+            await call('job-kill', { run: number });
+            run.refresh();
+            return `Run ${number} was asked to stop`;
           }}
         >
           <p>Its handler is asked to stop, and it is not tried again. A run that has not begun ends.</p>

@@ -163,7 +163,10 @@ function Drift({ audit }: { audit: NonNullable<Stats['audit']> }) {
     await act('The data plane was compared with the rows', async () => setFound(await call<Differences>('diff', {}, undefined, kReadPatience)));
     setBusy(false);
   };
-  const repair = () => act('The repair has ended: its counts are on the page', async () => setFound(await call<Differences>('resync', {}, undefined, kReadPatience)));
+  const repair = async () => {
+    setFound(await call<Differences>('resync', {}, undefined, kReadPatience));
+    return 'The repair has ended: its counts are on the page';
+  };
   return (
     <Panel
       title="Differences between the data plane and the rows"
@@ -241,9 +244,9 @@ function Held() {
           danger
           close={() => setAsks(false)}
           confirm={async () => {
-            const done = await act('The deletions go on', () => call('confirm'));
+            await call('confirm');
             health.refresh();
-            return done;
+            return 'The deletions go on';
           }}
         >
           {list}

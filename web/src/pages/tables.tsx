@@ -5,7 +5,7 @@ import { count } from '../format';
 import { PagedList, type Rows } from '../parts/paged';
 import { Choice, Confirm, Empty, List, Page, Panel, Search, State, Waiting } from '../parts/parts';
 import { A, place, setQuery, to } from '../router';
-import { act, usePoll } from '../state';
+import { usePoll } from '../state';
 import { CountsBar, type TableCounts } from './now';
 import { RowPage, type Why } from './row';
 
@@ -159,13 +159,14 @@ export function EditRow(props: { table: string; rowKey?: string; fields: FieldLi
       close={props.close}
       confirm={async () => {
         const sent = changes.length === 0 ? { fields } : { fields: changed, unset: removed.map(([name]) => [name, '']) };
-        const written = await act(`${key} was written`, async () => {
-          await call('set', { table: props.table, key, ...sent });
+        await call('set', { table: props.table, key, ...sent });
+        try {
           const refusal = await rejection(props.table, key);
           if (refusal) throw new Error(`${key} was written, and is rejected: ${refusal}`);
-        });
-        props.done();
-        return written;
+        } finally {
+          props.done();
+        }
+        return `${key} was written`;
       }}
     >
       {props.rowKey === undefined && <label>Key<input value={key} required onInput={(event) => setKey(event.currentTarget.value)} /></label>}

@@ -1,7 +1,7 @@
 // A list whose first page is asked for again and again, while the pages behind it stay until the reader leaves.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from '../api';
-import { tell, usePoll } from '../state';
+import { tell, textOf, usePoll } from '../state';
 import type { Rows } from './paged';
 
 /// More rows than these are not kept on a page.
@@ -50,7 +50,7 @@ export function useLivePages<Row>(
       setBehind({ key, next: page.next, busy: false });
     } catch (caught) {
       if (mine.signal.aborted) return;
-      tell(caught instanceof Error ? caught.message : String(caught), true);
+      tell(textOf(caught), true);
       setBehind({ key, next, busy: false });
     }
   };

@@ -1,8 +1,8 @@
 // The parts of which pages are made.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api';
-import { paused } from '../state';
+import { paused, tell, textOf } from '../state';
 
 /// A page: its heading, what stands beside that, and its content.
 export function Page(props: { title: ComponentChildren; beside?: ComponentChildren; live?: boolean; children: ComponentChildren }) {
@@ -158,22 +158,44 @@ export function Choice<T extends string>(props: { label: string; value: T; value
   );
 }
 
-/// A dialog that asks before something changes. It stays open while 'confirm' runs, and closes when that returns true.
-export function Confirm(props: { title: string; verb: string; danger?: boolean; disabled?: boolean; close: () => void; confirm: () => Promise<boolean>; children: ComponentChildren }) {
+/// A dialog that asks before something changes. 'confirm' returns what is reported after the dialog has closed, or undefined: the dialog stays open.
+/// An error of 'confirm' is shown in the dialog, because a notice would be behind its backdrop.
+export function Confirm(props: { title: string; verb: string; danger?: boolean; disabled?: boolean; close: () => void; confirm: () => Promise<string | undefined>; children: ComponentChildren }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  const [trouble, setTrouble] = useState('');
+  const [busy, setBusy] = useState(false);
+  const isClosed = useRef(false);
+  useEffect(() => {
+    dialog.current?.showModal();
+    return () => void (isClosed.current = true);
+  }, []);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
-    if (await props.confirm()) props.close();
+    // The button stays enabled, because a disabled one loses the focus.
+    if (busy) return;
+    setTrouble('');
+    setBusy(true);
+    try {
+      const done = await props.confirm();
+      if (done !== undefined) {
+        tell(done);
+        if (!isClosed.current) props.close();
+      }
+    } catch (error) {
+      if (isClosed.current) tell(textOf(error), true);
+      else setTrouble(textOf(error));
+    }
+    setBusy(false);
   };
   return (
     <dialog ref={dialog} onClose={props.close} aria-label={props.title}>
       <form onSubmit={submit}>
         <h2>{props.title}</h2>
         {props.children}
+        {trouble && <p class="message bad" role="alert">{trouble}</p>}
         <div class="buttons">
-          <button type="button" onClick={props.close}>Cancel</button>
-          <button type="submit" class={props.danger ? 'danger' : 'primary'} disabled={props.disabled}>{props.verb}</button>
+          <button type="button" onClick={props.close}>{busy ? 'Close' : 'Cancel'}</button>
+          <button type="submit" class={props.danger ? 'danger' : 'primary'} disabled={props.disabled}>{busy ? `${props.verb}…` : props.verb}</button>
         </div>
       </form>
     </dialog>
