@@ -190,6 +190,39 @@ async function an_edit_keeps_what_others_wrote() {
   await end(made);
 }
 
+/// A field that no other row has may be a typing error. Its reader decides.
+async function an_unusual_field_is_named_before_it_is_written() {
+  const row = { table: 'NEXTHOP_GROUP_TABLE', key: '778' };
+  equal((await command('set', { ...row, fields: [['nexthop', '10.254.0.251'], ['ifname', 'Ethernet0']] })).status, 200, 'status');
+  const fields = async () => JSON.parse((await command('show', { table: row.table, pattern: row.key })).text).rows[0].fields;
+  const made = await signedIn('operator', 'tables/NEXTHOP_GROUP_TABLE/778');
+  const { page } = made;
+  const write = async (text) => {
+    await page.fill('dialog textarea', text);
+    await page.click('dialog button[type=submit]');
+  };
+  await page.click('button:has-text("Write"), button:has-text("Change")');
+  await write('nexthop=10.254.0.251\nifname=Ethernet0\nnexthp=10.254.0.252');
+  await page.waitForSelector(`dialog [role=alert]:has-text("of NEXTHOP_GROUP_TABLE has the field 'nexthp'.")`);
+  equal((await fields()).length, 2, 'fields before the reader agrees');
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    equal(await violations(page), [], `violations, ${colorScheme}`);
+    await picture(page, `dialog-field-${colorScheme}`, false);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await picture(page, 'dialog-field-phone', false);
+  // Another text is checked again.
+  await page.fill('dialog textarea', 'nexthop=10.254.0.251');
+  equal(await page.locator('dialog [role=alert]').count(), 0, 'warnings about a text that is gone');
+  await write('nexthop=10.254.0.251\nifname=Ethernet0\nnexthip=10.254.0.252');
+  await page.waitForSelector(`dialog [role=alert]:has-text("the field 'nexthip'.")`);
+  await page.click('dialog button:has-text("Write it all the same")');
+  await page.waitForSelector('.notice:has-text("was written")');
+  equal((await fields()).length, 3, 'fields after the reader has agreed');
+  await end(made);
+}
+
 /// An error of a dialog is shown in it, and the reader goes on where they were.
 async function a_dialog_shows_its_own_errors() {
   const made = await signedIn('admin', 'access');
@@ -557,6 +590,7 @@ await run([
   a_row_has_an_address,
   an_edit_keeps_what_others_wrote,
   a_dialog_shows_its_own_errors,
+  an_unusual_field_is_named_before_it_is_written,
   an_edit_of_a_job_overwrites_nothing,
   a_link_signs_nobody_over,
   a_daemon_that_hangs_is_named,

@@ -9,6 +9,9 @@ import { usePoll } from '../state';
 import { CountsBar, type TableCounts } from './now';
 import { RowPage, type Why } from './row';
 
+/// Rows whose fields the dialog compares with those that it writes.
+const kCompared = 200;
+
 export type FieldList = [string, string][];
 
 export interface ShownRow {
@@ -140,6 +143,22 @@ async function rejection(table: string, key: string): Promise<string | undefined
   return undefined;
 }
 
+/// Names the fields that none of the table's first rows has: they may be typing errors. undefined: there is none, or the rows could not be read.
+async function warningOf(table: string, key: string, names: string[]): Promise<string | undefined> {
+  if (names.length === 0) return undefined;
+  let page: Rows<ShownRow>;
+  try {
+    page = await call<Rows<ShownRow>>('show', { table, count: kCompared });
+  } catch {
+    return undefined; // The write reports the error, if it has the same.
+  }
+  const others = page.rows.filter((row) => row.key !== key && row.fields);
+  const known = new Set(others.flatMap((row) => row.fields!.map(([name]) => name)));
+  const unknown = names.filter((name) => !known.has(name));
+  if (others.length === 0 || unknown.length === 0) return undefined;
+  return `${page.next === undefined ? 'No other row' : `None of the first ${kCompared} rows`} of ${table} has the field ${unknown.map((name) => `'${name}'`).join(' or ')}.`;
+}
+
 /// Writes the fields of a row that its reader has changed.
 export function EditRow(props: { table: string; rowKey?: string; fields: FieldList; close: () => void; done: () => void }) {
   // The row may change while its reader writes: only what the reader changes is written.
@@ -150,14 +169,21 @@ export function EditRow(props: { table: string; rowKey?: string; fields: FieldLi
   const names = new Set(fields.map(([name]) => name));
   const changed = fields.filter(([name, value]) => before.find(([old]) => old === name)?.[1] !== value);
   const removed = before.filter(([name]) => !names.has(name));
+  const [warned, setWarned] = useState<{ of: string; warning: string }>();
+  const isWarned = warned?.of === text;
   const changes = [...changed.map(([name, value]) => `${name} = ${value}`), ...removed.map(([name]) => `without ${name}`)];
   return (
     <Confirm
       title={props.rowKey === undefined ? `Add a row to ${props.table}` : `Change ${props.rowKey}`}
-      verb={props.rowKey !== undefined && changes.length === 0 ? 'Write again' : 'Write'}
+      verb={isWarned ? 'Write it all the same' : props.rowKey !== undefined && changes.length === 0 ? 'Write again' : 'Write'}
       disabled={key === ''}
       close={props.close}
       confirm={async () => {
+        const warning = isWarned ? undefined : await warningOf(props.table, key, [...names].filter((name) => !before.some(([old]) => old === name)));
+        if (warning) {
+          setWarned({ of: text, warning });
+          return undefined;
+        }
         const sent = changes.length === 0 ? { fields } : { fields: changed, unset: removed.map(([name]) => [name, '']) };
         await call('set', { table: props.table, key, ...sent });
         try {
@@ -175,6 +201,7 @@ export function EditRow(props: { table: string; rowKey?: string; fields: FieldLi
         <h3>What changes</h3>
         {changes.length === 0 ? <Empty>{props.rowKey === undefined ? 'Nothing yet.' : 'Nothing yet. The row may be written again as it is.'}</Empty> : <ul>{changes.map((change) => <li class="mono">{change}</li>)}</ul>}
       </div>
+      {isWarned && <p class="message warn" role="alert">{warned?.warning}</p>}
     </Confirm>
   );
 }
