@@ -289,6 +289,27 @@ async function a_link_signs_nobody_over() {
   await end(made);
 }
 
+/// All tabs of a browser have the same session, also those that ask the daemon nothing meanwhile.
+async function tabs_sign_in_and_out_together() {
+  const made = await signedIn('viewer');
+  const { context, page } = made;
+  const other = await context.newPage();
+  await other.goto(`${given.base}/console/`);
+  await other.click('button:has-text("Pause")');
+  await page.click('text=Sign out');
+  await other.waitForSelector('main:has-text("signed out in another tab") input[type=password]');
+  equal(await violations(other), [], 'violations of the sign-in');
+  await page.fill('input[type=password]', given.tokens.operator);
+  await page.click('button[type=submit]');
+  await other.waitForSelector('nav :has-text("operator · operator")');
+  // The page of the other tab works on with the new session.
+  await other.click('nav a:has-text("Tables")');
+  await other.click('main a:text-is("ROUTE_TABLE")');
+  await other.waitForSelector('button:has-text("Add a row")');
+  equal(await other.locator('[role=alert]:visible').count(), 0, 'errors');
+  await end(made);
+}
+
 /// A daemon that hangs does not look like one that is well.
 async function a_daemon_that_hangs_is_named() {
   const made = await signedIn('viewer');
@@ -593,6 +614,7 @@ await run([
   an_unusual_field_is_named_before_it_is_written,
   an_edit_of_a_job_overwrites_nothing,
   a_link_signs_nobody_over,
+  tabs_sign_in_and_out_together,
   a_daemon_that_hangs_is_named,
   a_change_is_traced,
   it_is_found_why_a_route_waits,

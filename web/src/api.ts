@@ -37,18 +37,24 @@ try {
 } catch {
   // A browser may forbid it; the session then lasts as long as the page.
 }
+/// '': nobody is signed in.
 function keep(value: string) {
   key = value;
   try {
-    localStorage.setItem(kKey, value);
+    if (value) localStorage.setItem(kKey, value);
+    else localStorage.removeItem(kKey);
   } catch {
     // As above.
   }
 }
+/// Another tab has signed in or out.
 addEventListener('storage', (event) => {
-  if (event.key !== kKey || !event.newValue) return;
-  key = event.newValue; // Another tab has signed in.
-  void resume();
+  if (event.key !== kKey) return;
+  key = event.newValue ?? '';
+  ended.value = '';
+  if (key) return void resume();
+  if (session.value) ended.value = 'You have signed out in another tab.';
+  session.value = null;
 });
 
 export function mayWrite(): boolean {
@@ -170,5 +176,7 @@ export async function signOut(): Promise<void> {
   } catch {
     // The cookie may be gone already.
   }
+  keep('');
+  ended.value = '';
   session.value = null;
 }
