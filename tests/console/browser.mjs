@@ -510,6 +510,32 @@ async function it_is_found_what_failed() {
   await end(made);
 }
 
+/// A bar of the load leads to the jobs of its minute.
+async function a_minute_names_its_jobs() {
+  const minute = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 20 * 60_000);
+  const definition = { name: 'each-hour', handler: 'none', schedule: `cron ${minute.getUTCMinutes()} * * * *` };
+  equal((await command('job-put', { definition: JSON.stringify(definition), start: true })).status, 200, 'status');
+  const made = await signedIn('viewer', `jobs?view=hours&at=${minute.toISOString()}`);
+  const { page } = made;
+  const list = '[aria-label="Jobs of the minute"]';
+  await page.waitForSelector(`${list} tr:has-text("each-hour")`);
+  await page.waitForSelector(`${list} tr:has-text("each-second"):has-text("60")`);
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    equal(await violations(page), [], `violations, ${colorScheme}`);
+    await picture(page, `minute-${colorScheme}`);
+  }
+  // The next minute, without a pointer.
+  await page.locator('main a:has-text("→")').focus();
+  await page.keyboard.press('Enter');
+  await page.waitForSelector(`${list}:has-text("each-second"):not(:has-text("each-hour"))`);
+  await page.click('nav a:has-text("Now")');
+  await page.locator('svg.load').click({ position: { x: 200, y: 50 } });
+  await page.waitForSelector(`h1:has-text("Next hours")`);
+  await page.waitForSelector(`${list} a:text-is("each-second")`);
+  await end(made);
+}
+
 /// The turns of the scheduler appear while the reader looks.
 async function turns_are_drawn() {
   const made = await signedIn('viewer', 'turns');
@@ -602,6 +628,7 @@ await run([
   text_from_outside_is_never_markup,
   a_job_is_added_watched_and_killed,
   it_is_found_what_failed,
+  a_minute_names_its_jobs,
   shards_are_cells,
   attempts_have_their_times,
   a_row_has_its_history,
