@@ -510,6 +510,30 @@ async function it_is_found_what_failed() {
   await end(made);
 }
 
+/// "Last night" ends at eight in the morning of the reader's zone, and the page shows the interval.
+async function last_night_ends_in_the_morning() {
+  // The zones of readers for whom it is about three o'clock and about noon.
+  const utcHour = new Date().getUTCHours();
+  const zoneAt = (hour) => ((ahead) => `Etc/GMT${ahead < 0 ? '+' : '-'}${Math.abs(ahead)}`)(((hour - utcHour + 36) % 24) - 12);
+  const asleep = await signedIn('viewer', 'jobs?view=failures&since=night', { timezoneId: zoneAt(3) });
+  await asleep.page.waitForSelector(`main a:text-is("${given.failed}")`);
+  await asleep.page.waitForSelector('main .note:has-text("18:00 to now")');
+  await end(asleep);
+  const made = await signedIn('viewer', 'jobs?view=failures&since=night', { timezoneId: zoneAt(12) });
+  const { page } = made;
+  await page.waitForSelector('main:has-text("No run has failed in this time.")');
+  const noted = await page.locator('main .note').first().textContent();
+  const [, from, to] = /^(\S+) 18:00 to (\S+) 08:00, ./.exec(noted) ?? [];
+  equal(Date.parse(to) - Date.parse(from), 86_400_000, `the days of '${noted}'`);
+  await page.selectOption('main select', 'hour');
+  await page.waitForSelector(`main a:text-is("${given.failed}")`);
+  // The zone that the reader has chosen is meant, and not the one of the computer.
+  await page.selectOption('main select', 'night');
+  await page.click('nav button:has-text("Local time")');
+  await page.waitForSelector('main .note:has-text(", UTC")');
+  await end(made);
+}
+
 /// A bar of the load leads to the jobs of its minute.
 async function a_minute_names_its_jobs() {
   const minute = new Date(Math.ceil(Date.now() / 60_000) * 60_000 + 20 * 60_000);
@@ -628,6 +652,7 @@ await run([
   text_from_outside_is_never_markup,
   a_job_is_added_watched_and_killed,
   it_is_found_what_failed,
+  last_night_ends_in_the_morning,
   a_minute_names_its_jobs,
   shards_are_cells,
   attempts_have_their_times,

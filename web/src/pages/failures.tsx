@@ -1,23 +1,40 @@
 // The runs that failed lately, one line a job.
-import { count, instant } from '../format';
+import { count, instant, kLocalZone } from '../format';
 import { useLivePages } from '../parts/live_pages';
+import type { Rows } from '../parts/paged';
 import { Choice, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, place, setQuery, to } from '../router';
+import { zone } from '../state';
 import { failures, jobAt, kDay, kHour, type Run, runAt } from './jobs_data';
 
-const kTimes = [['hour', 'the last hour'], ['night', 'the night'], ['day', 'the last day'], ['week', 'the last week']] as const;
+const kTimes = [['hour', 'the last hour'], ['night', 'last night'], ['day', 'the last day'], ['week', 'the last week']] as const;
 type Time = (typeof kTimes)[number][0];
+const kLengths = { hour: kHour, day: kDay, week: 7 * kDay };
+/// Pages of runs that an answer may skip because they ended after the night.
+const kSkipped = 10;
 /// Runs of a line that are links.
 const kLinks = 5;
 
-function begin(time: Time): number {
-  if (time === 'hour') return Date.now() - kHour;
-  if (time === 'day') return Date.now() - kDay;
-  if (time === 'week') return Date.now() - 7 * kDay;
-  // Since six in the evening, of yesterday unless it is later.
+/// The newest night of which a part is over, from six in the evening to eight in the morning of today, in the zone that the reader has chosen.
+function night(): { from: number; until: number } {
   const evening = new Date();
-  if (evening.getHours() < 18) evening.setDate(evening.getDate() - 1);
-  return evening.setHours(18, 0, 0, 0);
+  const morning = new Date();
+  if (zone.value === 'utc') {
+    evening.setUTCDate(evening.getUTCDate() - 1);
+    return { from: evening.setUTCHours(18, 0, 0, 0), until: morning.setUTCHours(8, 0, 0, 0) };
+  }
+  evening.setDate(evening.getDate() - 1);
+  return { from: evening.setHours(18, 0, 0, 0), until: morning.setHours(8, 0, 0, 0) };
+}
+
+/// Failed runs that ended before 'until'. rondod lists them from the newest on, so later ones are skipped here.
+async function failuresUntil(from: number, until: number, before: string | undefined, abort: AbortSignal): Promise<Rows<Run>> {
+  let page = await failures(from, before, abort);
+  for (let i = 0; ; ++i) {
+    const rows = page.rows.filter((run) => run.ended && Date.parse(run.ended) < until);
+    if (rows.length > 0 || page.next === undefined || i === kSkipped) return { ...page, rows };
+    page = await failures(from, page.next, abort);
+  }
 }
 
 /// The jobs with their failed runs, in the order of the newest.
@@ -27,20 +44,26 @@ export function byJob(runs: Run[]): { job: string; runs: Run[] }[] {
   return [...groups].map(([job, of]) => ({ job, runs: of }));
 }
 
+const shortly = (ms: number) => instant(new Date(ms).toISOString()).slice(0, 16);
+
 export function Failures() {
   const asked = place.value.query.get('since') as Time | null;
   const since = kTimes.find(([time]) => time === asked)?.[0] ?? 'day';
-  const failed = useLivePages<Run>(`failures ${since}`, (before, signal) => failures(begin(since), before, signal), (a, b) => b.run - a.run, 5000);
+  const { from, until } = since === 'night' ? night() : { from: Date.now() - kLengths[since], until: Infinity };
+  const isOver = until < Date.now();
+  const key = `failures ${since} ${since === 'night' ? from : ''}`;
+  const failed = useLivePages<Run>(key, (before, signal) => failuresUntil(from, until, before, signal), (a, b) => b.run - a.run, isOver ? 0 : 5000);
   const groups = byJob(failed.rows);
   return (
     <Page title="What failed" live beside={<A href={to(['jobs'])}>all jobs</A>}>
       <Panel>
         <div class="bar-of-tools">
           <Choice label="In" value={since} values={kTimes} change={(value) => setQuery('since', value)} />
+          <span class="note">{shortly(from)} to {isOver ? shortly(until) : 'now'}, {zone.value === 'utc' ? 'UTC' : kLocalZone}</span>
           {failed.has && <span class="note">{count(failed.rows.length)}{failed.more ? ' or more' : ''} failed runs of {count(groups.length)} jobs</span>}
         </div>
         <Waiting error={failed.error} has={failed.has} />
-        {failed.has && groups.length === 0 && <p class="message">No run has failed in this time.</p>}
+        {failed.has && groups.length === 0 && <p class="message">{failed.more ? 'Nothing was found so far.' : 'No run has failed in this time.'}</p>}
         {groups.length > 0 && (
           <List
             name="What failed"

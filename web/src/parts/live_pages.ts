@@ -36,7 +36,8 @@ export function useLivePages<Row>(
     all.current = [];
   } else {
     const last = first.data.rows.at(-1);
-    const older = own && first.data.next !== undefined && last !== undefined ? all.current.filter((row) => order(last, row) < 0) : [];
+    // A page may be empty, and others follow it: each row of it was left out.
+    const older = own && first.data.next !== undefined ? all.current.filter((row) => !last || order(last, row) < 0) : [];
     all.current = [...first.data.rows, ...older];
   }
   const next = own ? own.next : first.data?.next;
