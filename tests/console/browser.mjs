@@ -314,7 +314,7 @@ async function tabs_sign_in_and_out_together() {
 async function a_daemon_that_hangs_is_named() {
   const made = await signedIn('viewer');
   const { page } = made;
-  await page.waitForSelector('nav .health:has-text("healthy"), nav .health:has-text("trouble")');
+  await page.waitForSelector('nav .health:has-text("healthy"), nav .health:has-text("trouble"), nav .health:has-text("note")');
   process.kill(given.pid, 'SIGSTOP');
   try {
     await page.waitForSelector('nav .health:has-text("no answer")');
@@ -560,6 +560,30 @@ async function a_minute_names_its_jobs() {
   await end(made);
 }
 
+/// Notes alone are no trouble, and yet the page does not say that all is well.
+async function notes_are_in_the_headline() {
+  const made = await signedIn('viewer');
+  const { page } = made;
+  const told = async (troubles, notes, text, kind) => {
+    await page.route('**/api/v1/health', (route) => route.fulfill({ json: { healthy: troubles.length === 0, troubles, notes, kernel: {} } }));
+    await page.waitForSelector(`nav .health:text-is("${text.split(',')[0]}")`);
+    await page.waitForSelector(`main .panel > header .state.${kind}:text-is("${text}")`);
+    await page.waitForSelector(`nav .health .dot.${kind}`);
+    equal(await page.locator('main:has-text("Nothing is known to be wrong")').count(), kind === 'good' ? 1 : 0, 'all-clear');
+  };
+  await told([], [], 'healthy', 'good');
+  await told([], ['withdrawn from the data plane: 7 routes of Ethernet0', kHostile], '2 notes', 'warn');
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    equal(await violations(page), [], `violations, ${colorScheme}`);
+    await picture(page, `notes-${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await picture(page, 'notes-phone');
+  await told(['rejected rows: 1'], ['a port has no carrier'], '1 trouble, 1 note', 'bad');
+  await end(made);
+}
+
 /// The turns of the scheduler appear while the reader looks.
 async function turns_are_drawn() {
   const made = await signedIn('viewer', 'turns');
@@ -654,6 +678,7 @@ await run([
   it_is_found_what_failed,
   last_night_ends_in_the_morning,
   a_minute_names_its_jobs,
+  notes_are_in_the_headline,
   shards_are_cells,
   attempts_have_their_times,
   a_row_has_its_history,

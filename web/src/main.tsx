@@ -4,15 +4,12 @@ import { useEffect } from 'preact/hooks';
 import { call, resume, session, signIn, signOut } from './api';
 import { kLocalZone } from './format';
 import { pageOf, pages } from './pages';
+import { type Health, headline } from './pages/now';
 import { A, go, place, to } from './router';
 import { SignIn } from './pages/sign_in';
 import { notice, paused, theme, usePoll, zone } from './state';
 import './style.css';
 
-interface Health {
-  healthy: boolean;
-  troubles: string[];
-}
 
 function Frame() {
   const { parts } = place.value;
@@ -27,7 +24,9 @@ function Frame() {
     // On a telephone the menu is one line that scrolls.
     document.querySelector('nav [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
   }, [page]);
-  const troubles = health.data?.troubles.length ?? 0;
+  // On a telephone there is room for one number.
+  const { troubles, notes } = health.data ?? { troubles: [], notes: [] };
+  const { kind, text } = health.data ? headline({ troubles, notes: troubles.length > 0 ? [] : notes }) : { kind: 'idle', text: '…' };
   return (
     <>
       <a class="skip" href="#page">To the content</a>
@@ -40,8 +39,8 @@ function Frame() {
         </div>
         <div class="foot">
           <div class="health" role="status" hidden={isConfined}>
-            <span class={`dot ${health.error ? 'bad' : troubles ? 'bad' : health.data ? 'good' : 'idle'}`} />
-            {health.error ? 'no answer' : troubles ? `${troubles} trouble${troubles === 1 ? '' : 's'}` : health.data ? 'healthy' : '…'}
+            <span class={`dot ${health.error ? 'bad' : kind}`} />
+            {health.error ? 'no answer' : text}
           </div>
           <div class="who" title={`signed in with the token ${session.value?.name}`}>
             {version.data && `${version.data.name} ${version.data.version}`}<br />{session.value?.name} · {session.value?.role}

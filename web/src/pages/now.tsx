@@ -4,15 +4,21 @@ import { useEffect } from 'preact/hooks';
 import { call } from '../api';
 import { bytes, count, short, span } from '../format';
 import { Chart } from '../parts/chart';
-import { Bar, Empty, Figure, List, Page, Panel, Waiting } from '../parts/parts';
+import { Bar, Empty, Figure, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, to } from '../router';
 import { usePoll } from '../state';
 import { NowJobs } from './now_jobs';
 
-interface Health {
+export interface Health {
   healthy: boolean;
   troubles: string[];
   notes: string[];
+}
+/// The state of the daemon in a word or two: notes alone are no trouble, and not all is well.
+export function headline({ troubles, notes }: Pick<Health, 'troubles' | 'notes'>): { kind: Kind; text: string } {
+  const counted = (number: number, what: string) => (number === 0 ? [] : [`${count(number)} ${what}${number === 1 ? '' : 's'}`]);
+  const kind = troubles.length > 0 ? 'bad' : notes.length > 0 ? 'warn' : 'good';
+  return { kind, text: [...counted(troubles.length, 'trouble'), ...counted(notes.length, 'note')].join(', ') || 'healthy' };
 }
 export interface Source {
   name: string;
@@ -141,17 +147,18 @@ export function Now() {
     if (top.data) note(top.data);
   }, [top.data]);
   const { times, turns, done, orders } = rates.value;
+  const said = health.data && headline(health.data);
   const parked = top.data ? sum(top.data, 'parked') : 0;
   const waits = Math.max(0, ...(top.data?.rows.map((source) => source.waiting_us) ?? []));
   return (
     <Page title="Now" live>
-      <Panel title="What is wrong">
+      <Panel title="What is wrong" beside={said && <State state={said.text} kind={said.kind} />}>
         <Waiting error={health.error} has={health.data !== undefined} />
         {health.data && (
           <ul class="lines">
             {health.data.troubles.map((text) => <li class="bad"><A href={leads(text)}>{text}</A></li>)}
-            {health.data.troubles.length === 0 && <li class="good">Nothing is known to be wrong.</li>}
-            {health.data.notes.map((text) => <li><A href={leads(text)}>{text}</A></li>)}
+            {health.data.troubles.length + health.data.notes.length === 0 && <li class="good">Nothing is known to be wrong.</li>}
+            {health.data.notes.map((text) => <li class="warn"><A href={leads(text)}>{text}</A></li>)}
           </ul>
         )}
       </Panel>
