@@ -36,7 +36,9 @@ function Next({ job }: { job: JobRow }) {
 }
 
 function Last({ job }: { job: JobRow }) {
-  return job.last_state ? <><State state={job.last_state} /> <span class="note">{away(job.last_ended, now.value)}</span></> : <span class="note">never</span>;
+  if (!job.last_state) return <span class="note">never</span>;
+  const success = job.last_success ? `succeeded ${away(job.last_success, now.value)}` : 'no success';
+  return <><State state={job.last_state} /> <span class="note">{away(job.last_ended, now.value)}{job.last_state !== 'succeeded' && `, ${success}`}</span></>;
 }
 
 function AllJobs() {

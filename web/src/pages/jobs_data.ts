@@ -24,6 +24,7 @@ export interface JobRow extends Record<string, unknown> {
   /// Of the last run that has ended.
   last_state?: string | null;
   last_ended?: string | null;
+  last_success?: string | null;
   warning?: string;
   under_way?: { run: number; begun: string | null; percent?: number; place?: string; trouble?: string }[];
   retried?: { run: number; note: string }[];
