@@ -139,6 +139,7 @@ Status Daemon::open_agent() {
           .programmer_cpus = config_.dataplane_cpus,
           .hold = std::chrono::seconds{config_.hold_s},
           .rows_have_come = [this] { return rows_have_come(); },
+          .is_foreign_table = [this](std::string_view table) { return is_run_table(config_, table); },
           .safety = {.share = config_.safety_share,
                      .least = static_cast<std::uint64_t>(config_.safety_least),
                      .wait = std::chrono::seconds{config_.safety_wait_s}},

@@ -252,7 +252,9 @@ bool SwitchAgent::rows_have_come() {
 /// True when no order is under way and every row is programmed, refused or parked.
 bool SwitchAgent::rows_are_handled() const {
   if (programmer_.in_flight() > 0 || interfaces_.has_standing_rows(kLagMemberRows)) return false;
-  return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
+  return std::ranges::all_of(runtime_.consumers(), [this](const ConsumerStats& stats) {
+    return (stats.queued == 0 && stats.in_flight == 0) || options_.is_foreign_table(stats.table);
+  });
 }
 
 /// Called only after every check was quiet for long enough, so that rows under way are not missed. The record of the check contains the

@@ -66,6 +66,8 @@ struct SwitchAgentOptions {
   /// If given, those objects also stay until this function returns true. They always stay until the consumers have taken the rows that
   /// their tables had at the start.
   std::function<bool()> rows_have_come = {};
+  /// True for a table whose rows never become objects and may take long, such as runs of jobs: those objects do not wait for its rows.
+  std::function<bool(std::string_view table)> is_foreign_table = [](std::string_view) { return false; };
   /// The share of the objects left by an earlier run from which a deletion is held for an operator.
   SafetyOptions safety = {};
   /// See Programmer::Options::on_refused.

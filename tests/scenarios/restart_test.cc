@@ -129,6 +129,37 @@ TEST(Restart, WhyNamesANeighbourOfAnEarlierRunThatNoRowAsksForAnyMore) {
   EXPECT_THAT(note(), testing::HasSubstr("the kernel is asked"));
 }
 
+/// An Orch whose rows have no outcome, as a run that waits for its executor.
+class Runs final : public Orch {
+ public:
+  explicit Runs(Runtime& runtime) : Orch(runtime, "runs", Priority::p1) { consume("RUNS", this, &Runs::begin, &Runs::end); }
+
+ private:
+  Outcome begin(std::string_view, const Fields&) { return Outcome::staged(); }
+  Outcome end(std::string_view) { return Outcome::staged(); }
+};
+
+TEST(Restart, WaitsForNoRowThatIsNoObject) {
+  for (const bool are_objects : {true, false}) {
+    RestartTestbed testbed;
+    Rows rows = RestartTestbed::base();
+    testbed.start();
+    testbed.feed(rows);
+    testbed.run_for(2s);
+    testbed.stop();
+    rows.erase({"ROUTE_TABLE", "30.0.0.0/8"});
+    rows[{"RUNS", "1"}] = {};
+    testbed.start({.is_foreign_table = [are_objects](std::string_view table) { return table == "RUNS" && !are_objects; }});
+    {
+      const Runs runs(*testbed.runtime);
+      testbed.feed(rows);
+      testbed.run_for(60s);
+      EXPECT_EQ(testbed.agent->has_restarted(), !are_objects);
+    }
+    testbed.stop();
+  }
+}
+
 TEST(Restart, OnUnchangedTablesChangesNothing) {
   RestartTestbed testbed;
   testbed.start();

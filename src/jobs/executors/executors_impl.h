@@ -296,6 +296,7 @@ struct Executors::Impl {
   bool go_on(LogRead& read);
   void fetch(const std::shared_ptr<LogRead>& read);
   void take_log(const std::shared_ptr<LogRead>& read, LogPiece piece, const std::string& address);
+  bool repeats_end(const LogRead& read, const LogPiece& piece, const std::string& address) const;
   /// Keeps a piece for the next answers, within limits::kExecutorLogKept and limits::kLogReaders.
   void keep_place(LogPlace place);
   void answer_log(LogRead& read, const std::string& address, std::string_view text);

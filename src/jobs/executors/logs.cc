@@ -31,6 +31,13 @@ bool is_absent(const LogPiece& piece) { return piece.is_end && piece.to_line == 
 
 }  // namespace
 
+/// Executors without an own log answer for each line the same text, which they call the end.
+bool Executors::Impl::repeats_end(const LogRead& read, const LogPiece& piece, const std::string& address) const {
+  return piece.is_end && is_final(read.run.state) && std::ranges::any_of(log_places, [&](const LogPlace& place) {
+           return place.log_id == log_of(read) && place.address == address && place.begin < read.begin && place.text == piece.text;
+         });
+}
+
 bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply) {
   if (!is_at_executors(run.worker)) return false;
   const Caller& caller = reply.caller();
@@ -127,7 +134,7 @@ void Executors::Impl::fetch(const std::shared_ptr<LogRead>& read) {
 
 void Executors::Impl::take_log(const std::shared_ptr<LogRead>& read, LogPiece piece, const std::string& address) {
   const std::string_view text = piece.text;
-  if (is_absent(piece) && read->from > 0) return answer_log(*read, address, {});
+  if ((is_absent(piece) && read->from > 0) || repeats_end(*read, piece, address)) return answer_log(*read, address, {});
   if (read->begin + text.size() > read->from) {
     answer_log(*read, address, text.substr(read->from - read->begin));
     return keep_place({.log_id = log_of(*read),

@@ -81,6 +81,19 @@ TEST_F(ExecutorsTest, ALineThatGrowsIsReadOn) {
   EXPECT_EQ(read_log(1, 13).at("data"), "");
 }
 
+TEST_F(ExecutorsTest, AnExecutorThatAnswersEachLineWithTheSameEndHasALogWithAnEnd) {
+  define_job("a");
+  add_registered(1);
+  peers[0]->has_one_text = true;
+  peers[0]->log = {"no log"};
+  trigger("a");
+  ASSERT_TRUE(gets_orders(1));
+  EXPECT_EQ(read_log(1, 0).at("data"), "no log\\x0a");
+  report(log_id(orders()[0]), 200, "");
+  EXPECT_EQ(read_log(1, 0).at("data"), "no log\\x0a");
+  EXPECT_TRUE(read_log(1, 7).at("ended").as_bool());
+}
+
 TEST_F(ExecutorsTest, ALineOfALogThatIsTooLongIsRefused) {
   define_job("a");
   add_registered(1);

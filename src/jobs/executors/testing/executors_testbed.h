@@ -53,6 +53,7 @@ class Peer {
   std::vector<std::string> log;                       // Lines.
   std::int64_t lines_of_piece = 2;
   bool ends_last_line = true;
+  bool has_one_text = false;            // It answers each line with the first one, and calls that the end.
   bool keeps_silent = false;            // It answers no /run.
   std::string token;                    // The one of the last call.
   std::vector<http::Request> requests;  // Of /run.
@@ -75,9 +76,11 @@ class Peer {
       const std::int64_t end = std::min(lines, from + lines_of_piece - 1);
       for (std::int64_t line = from; line <= end; ++line) text += log[static_cast<std::size_t>(line) - 1] + "\n";
       if (!ends_last_line && end == lines && !text.empty()) text.pop_back();
-      return to.send({.body = json::serialize(json::object{
-                          {"code", 200},
-                          {"content", json::object{{"fromLineNum", from}, {"toLineNum", end}, {"logContent", text}, {"isEnd", false}}}})});
+      if (has_one_text) text = log.front() + "\n";
+      return to.send(
+          {.body = json::serialize(json::object{
+               {"code", 200},
+               {"content", json::object{{"fromLineNum", from}, {"toLineNum", end}, {"logContent", text}, {"isEnd", has_one_text}}}})});
     }
     to.send({.body = path == "/idleBeat" ? idle : R"({"code":200,"msg":null})"});
   }
