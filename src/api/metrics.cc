@@ -239,7 +239,7 @@ std::string Exposition::text() const {
   return text;
 }
 
-MetricCommands metric_commands() { return {"stats", "tables", "sources", "ports", "workers", "executors", "parked"}; }
+MetricCommands metric_commands() { return {"stats", "tables", "sources", "ports", "workers", "parked"}; }
 
 std::string MetricsReader::requests() const {
   std::string frames;

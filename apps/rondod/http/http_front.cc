@@ -106,7 +106,6 @@ Status HttpFront::start(commands::Context& commands, std::function<std::string()
   if (access != MetricsAccess::Off) {
     api::MetricCommands shown = api::metric_commands();
     if (config_.plane == PlaneKind::None) std::erase(shown, "ports");
-    if (groups_.empty()) std::erase(shown, "executors");
     if (!config_.jobs.enabled) std::erase(shown, "workers");
     metrics_ =
         std::make_unique<api::Metrics>(RONDO_VERSION, std::move(shown), adopt, access == MetricsAccess::Token ? api_.get() : nullptr);

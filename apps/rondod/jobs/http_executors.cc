@@ -84,7 +84,8 @@ class HttpExecutors final : public ExecutorService {
                                       {"late", figures.late},
                                       {"lost", figures.lost},
                                       {"linked", figures.linked},
-                                      {"refused_calls", figures.refused_calls}};
+                                      {"refused_calls", figures.refused_calls},
+                                      {"groups", executors_.counts()}};
   }
 
  private:

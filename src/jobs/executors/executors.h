@@ -90,6 +90,8 @@ class Executors {
   /// the first one. False: it is at none, and 'reply' was not used.
   bool read_log(const JobRun& run, std::int64_t from, bool wait, const std::string& address, const Reply& reply);
   const ExecutorStats& stats() const noexcept;
+  /// The executors of each group by state: {up, draining, broken}. Empty at a standby, which knows none. O(executors).
+  boost::json::object counts() const;
   /// Ok, or which executors do not answer, and for which groups runs have waited for a minute because no executor can take one.
   Status health() const;
   /// The last call that was refused, for people; empty: none was within ExecutorSettings::beat.

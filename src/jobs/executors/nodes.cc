@@ -224,6 +224,21 @@ void Executors::Impl::list(Reply reply) const {
   commands::answer_each(std::move(reply), std::move(rows), [](const json::object& row) { return json::value(row); });
 }
 
+json::object Executors::Impl::counts() const {
+  json::object all;
+  if (remote.is_standby()) return all;
+  for (const auto& [name, group] : groups) {
+    std::size_t up = 0;
+    std::size_t draining = 0;
+    for (const auto& [address, node] : group.nodes) {
+      draining += node.is_drained ? 1 : 0;
+      up += is_healthy(node) && !node.is_drained ? 1 : 0;
+    }
+    all[commands::text(name)] = json::object{{"up", up}, {"draining", draining}, {"broken", group.nodes.size() - up - draining}};
+  }
+  return all;
+}
+
 void Executors::Impl::drain(const Arguments& arguments, const Reply& reply) {
   const std::string group = arguments.text("group");
   const bool is_drained = arguments.text("resume") != "yes";
