@@ -309,6 +309,7 @@ void Daemon::watch_journal() {
   if (journal_ == nullptr) return;
   const JournalStats stats = journal_->stats();
   const std::uint64_t dropped = stats.dropped - std::exchange(journal_dropped_, stats.dropped);
+  const std::uint64_t errors = stats.write_errors - std::exchange(journal_errors_, stats.write_errors);
   if (stats.last_error.message() != journal_trouble_.message()) {
     journal_trouble_ = stats.last_error;
     if (journal_trouble_.ok()) {
@@ -317,6 +318,9 @@ void Daemon::watch_journal() {
       log_.error("the journal has errors, continuing",
                  {{"file", config_.journal_file}, {"why", journal_trouble_}, {"dropped", stats.dropped}});
     }
+  } else if (errors != 0 && journal_trouble_.ok()) {
+    log_.error("the journal had errors, and is written again",
+               {{"file", config_.journal_file}, {"why", stats.newest_error}, {"dropped", stats.dropped}});
   } else if (dropped != 0 && journal_trouble_.ok()) {
     log_.warn("records of the journal were dropped, because its disk did not take them in time",
               {{"file", config_.journal_file}, {"count", dropped}, {"write_errors", stats.write_errors}});

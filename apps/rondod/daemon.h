@@ -132,6 +132,7 @@ class Daemon {
   std::unique_ptr<TimerSource> standby_timer_;
   Status journal_trouble_;
   std::uint64_t journal_dropped_ = 0;  // Already logged.
+  std::uint64_t journal_errors_ = 0;   // Already logged.
   bool standing_rows_reported_ = false;
   Instant held_until_;  // After damage to a file: until when objects of an earlier run stay.
 };

@@ -94,6 +94,12 @@ class JournalFilesTest : public testing::Test {
     for (JournalWalk walk(*reader); walk.next();) all.push_back(walk.words());
     return all;
   }
+  static std::uint64_t missing_in(const std::string& path) {
+    const auto reader = std::move(JournalReader::open(path).value());
+    std::uint64_t all = 0;
+    for (JournalWalk walk(*reader); walk.next();) all += walk.missing();
+    return all;
+  }
   static constexpr std::uint32_t kTable = 1;
 
   TemporaryFolder directory_;
@@ -463,6 +469,55 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
   EXPECT_FALSE(JournalRecorder::open(options(), clock_).has_value());
 }
 
+TEST_F(JournalFilesTest, RecordsOfARemovedFileAreCountedAsLostAndTheNextOneIsInANewFile) {
+  auto journal = start(options());
+  journal->changed(kTable, 1, Change::remove("lost"));
+  ASSERT_TRUE(journal->flush().ok());
+  fs::remove(file());
+  journal->changed(kTable, 1, Change::remove("kept"));
+  EXPECT_THAT(std::string{journal->flush().message()}, AllOf(HasSubstr(file()), HasSubstr("was removed, and 2 records")));
+  const JournalStats stats = journal->stats();
+  EXPECT_EQ(stats.dropped, 2U);
+  EXPECT_EQ(stats.write_errors, 1U);
+  EXPECT_TRUE(stats.last_error.ok()) << "it is over";
+  EXPECT_THAT(std::string{stats.newest_error.message()}, HasSubstr("was removed"));
+  EXPECT_THAT(words(file()), ElementsAre("changed ROUTE_TABLE kept DEL"));
+  EXPECT_EQ(missing_in(file()), 2U);
+  journal->changed(kTable, 1, Change::remove("later"));
+  EXPECT_TRUE(journal->flush().ok()) << "it was told once";
+  EXPECT_EQ(journal->stats().dropped, 2U);
+}
+
+TEST_F(JournalFilesTest, AFileThatNothingWasWrittenToIsRemovedWithoutALoss) {
+  auto journal = start(options());
+  next_file(*journal, ".1");
+  fs::remove(file());
+  journal->changed(kTable, 1, Change::remove("second"));
+  EXPECT_TRUE(journal->flush().ok());
+  fs::rename(file(), file(".2"));
+  journal->changed(kTable, 1, Change::remove("third"));
+  EXPECT_TRUE(journal->flush().ok());
+  EXPECT_EQ(journal->stats().dropped, 0U);
+  EXPECT_EQ(journal->stats().write_errors, 0U);
+  EXPECT_EQ(missing_in(file(".2")), 0U);
+}
+
+TEST_F(JournalFilesTest, AFileThatTheOptionsHaveItRemoveIsNoLoss) {
+  JournalOptions none = options();
+  none.file_bytes = 10'000;
+  none.files = 0;
+  auto journal = start(none);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    journal->changed(kTable, i, Change::set("10.0.0.0/24", {{"nexthop_group", "1"}}));
+    if (i % 20 == 0) {
+      EXPECT_TRUE(journal->flush().ok());
+    }
+  }
+  EXPECT_TRUE(journal->flush().ok());
+  EXPECT_LE(fs::file_size(file()), 10'000U);
+  EXPECT_EQ(journal->stats().dropped, 0U);
+}
+
 TEST_F(JournalFilesTest, AFileThatIsRemovedIsMadeAgainAndOneThatCouldNotBeOpenedIsTriedAgain) {
   const auto journal = start(options());
   const auto comes = [&](const auto& is_so) {  // Each flush has the writer look, once its time has come.
@@ -470,21 +525,30 @@ TEST_F(JournalFilesTest, AFileThatIsRemovedIsMadeAgainAndOneThatCouldNotBeOpened
     while (!is_so() && std::chrono::steady_clock::now() < end) std::ignore = journal->flush();
     return is_so();
   };
+  ASSERT_TRUE(journal->flush().ok());
   fs::remove(file());
   EXPECT_TRUE(comes([&] { return fs::exists(file()); }));
+  std::ignore = journal->flush();  // The writer may have told of the removal since the last one.
   journal->changed(kTable, 1, Change::remove("after"));
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_TRUE(JournalReader::open(file()).has_value());
-  EXPECT_GT(fs::file_size(file()), 0U);
+  EXPECT_EQ(journal->stats().dropped, 1U);
 
-  fs::remove(file());
-  fs::create_directory(file());
-  journal->rotate();
-  EXPECT_FALSE(journal->flush().ok());
-  EXPECT_FALSE(journal->stats().last_error.ok());
+  for (std::error_code made; !fs::create_directory(file(), made);) fs::remove(file());  // The writer may make a file in between.
+  for (std::uint64_t dropped = 3; dropped <= 6; ++dropped) {
+    journal->changed(kTable, 1, Change::remove("lost"));
+    std::ignore = journal->flush();
+    EXPECT_EQ(journal->stats().dropped, dropped);
+    EXPECT_THAT(std::string{journal->stats().last_error.message()}, AllOf(HasSubstr(file()), HasSubstr("no regular file")));
+  }
   fs::remove(file());
   EXPECT_TRUE(comes([&] { return journal->stats().last_error.ok(); }));
   EXPECT_TRUE(fs::is_regular_file(file()));
+  journal->changed(kTable, 1, Change::remove("after"));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_EQ(journal->stats().dropped, 6U);
+  EXPECT_THAT(words(file()), ElementsAre("changed ROUTE_TABLE after DEL"));
+  EXPECT_EQ(missing_in(file()), 6U);
 }
 
 TEST_F(JournalFilesTest, AJournalThatBeginsLaterTouchesNothingBefore) {

@@ -91,7 +91,7 @@ struct BlockHead {
   std::uint32_t payload_bytes = 0;
   std::uint32_t records = 0;       // Or names.
   std::uint64_t first_record = 0;  // The number of the first record, or name, counted from 1 in its run.
-  std::uint64_t lost_before = 0;   // Records of the run that no file has, because writing failed.
+  std::uint64_t lost_before = 0;   // Records of the run that no file has: a write failed, or a file was removed.
   std::int64_t wall_offset = 0;    // Wall time less monotonic time, in nanoseconds, when the block was begun.
   std::uint64_t checksum = 0;      // XXH3 of the payload, seeded with XXH3 of the head before this field.
 };

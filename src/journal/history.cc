@@ -159,6 +159,12 @@ Result<History> history_of(const std::vector<std::string>& files, std::string_vi
   Search search(table, key);
   std::uint64_t left = limits.bytes;
   std::uint64_t newer = 0;  // The number of the first record of the file that is newer than the present one; 0: there is none.
+  std::uint64_t lost = 0;   // How many records of its run that file says are lost before it.
+  const auto note_lost = [&](std::uint64_t before) {
+    if (lost <= before) return;
+    search.note_gap();
+    search.has_lost = true;
+  };
   const auto is_over = [&] {
     if (history.stopped.empty() && limits.is_over && limits.is_over()) history.stopped = "the limit of time was reached";
     return !history.stopped.empty() || search.changes.size() > limits.changes;
@@ -184,6 +190,8 @@ Result<History> history_of(const std::vector<std::string>& files, std::string_vi
     }
     if (const Block* const first = (**reader).first_records(); first != nullptr) newer = first->head.first_record;
     const std::vector<Block>& blocks = (**reader).blocks();
+    note_lost(blocks.back().head.lost_before);
+    lost = blocks.front().head.lost_before;
     for (std::size_t end = blocks.size(); end > 0 && !is_over();) {
       std::size_t begin = end;
       for (std::size_t size = 0; begin > 0 && size < kSpan;) size += blocks[--begin].head.payload_bytes;
@@ -195,6 +203,7 @@ Result<History> history_of(const std::vector<std::string>& files, std::string_vi
     history.is_damaged = history.is_damaged || std::ranges::any_of((**reader).damage(), is_torn);
     if (!(**reader).is_at_its_name()) ++i;  // It was renamed meanwhile: it has the next name.
   }
+  if (history.stopped.empty() && search.changes.size() <= limits.changes) note_lost(0);
   history.changes = std::move(search.changes);
   history.is_damaged = history.is_damaged || search.has_lost;
   add_before(history.changes, rows);

@@ -160,6 +160,27 @@ TEST_F(HistoryTest, WhatWasBeforeAFileThatIsMissingIsNotKnown) {
   EXPECT_TRUE(read().is_damaged);
 }
 
+TEST_F(HistoryTest, SaysThatRecordsOfARemovedFileAreMissing) {
+  const auto journal = start();
+  change(*journal, set("1"));
+  fs::rename(file(), file(".1"));
+  journal->rotate();
+  change(*journal, set("2"));
+  EXPECT_FALSE(read().is_damaged);
+  fs::remove(file());
+  journal->rotate();
+  EXPECT_EQ(journal->flush().code(), StatusCode::DataLoss);
+  EXPECT_THAT(words(read()), ElementsAre("SET a:?>1"));
+  EXPECT_TRUE(read().is_damaged) << "though nothing was recorded since";
+  change(*journal, set("3"));
+  EXPECT_THAT(words(read()), ElementsAre("SET a:?>3", "SET a:?>1"));
+  EXPECT_TRUE(read().is_damaged);
+  fs::remove(file(".1"));
+  EXPECT_THAT(words(read()), ElementsAre("SET a:?>3"));
+  EXPECT_TRUE(read().is_damaged) << "no older file is left";
+  EXPECT_FALSE(read({.changes = 0, .bytes = kEnough}).is_damaged) << "it did not read so far back";
+}
+
 TEST_F(HistoryTest, LeavesDamageOut) {
   const auto journal = start();
   change(*journal, set("1"));

@@ -108,6 +108,11 @@ bool is_at(int fd, const std::string& path) noexcept {
   return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
+bool is_removed(int fd) noexcept {
+  struct stat open {};
+  return ::fstat(fd, &open) == 0 && open.st_nlink == 0;
+}
+
 std::optional<std::uint64_t> size_of(int fd) noexcept {
   struct stat found {};
   if (::fstat(fd, &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;

@@ -24,6 +24,8 @@ Status check_file(const std::string& path);
 Status check_older(const std::string& path, unsigned files);
 /// True if 'path' leads to the file that 'fd' has open.
 bool is_at(int fd, const std::string& path) noexcept;
+/// True if no name leads to the open file any more, not even one that it was renamed to.
+bool is_removed(int fd) noexcept;
 /// The size of a regular file in bytes; empty for any other file.
 std::optional<std::uint64_t> size_of(int fd) noexcept;
 

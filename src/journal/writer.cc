@@ -1,7 +1,7 @@
 // The journal's writer. The scheduler's thread fills a chunk without a lock and publishes each record with one store. Every few
 // milliseconds the writer's thread makes a block of the new records and returns full chunks. A mutex guards only the list of chunks: the
 // scheduler's thread takes it once a chunk, and the writer does not hold it while it writes. A slow disk therefore costs more chunks, and
-// beyond their limit a counted loss. A full disk costs a counted loss, stored in the head of the next block.
+// beyond their limit a counted loss. A full disk or a removed file costs a counted loss, stored in the head of the next block.
 #include "journal/writer.h"
 
 #include <pthread.h>
@@ -107,8 +107,10 @@ class Writer final : public JournalSink {
   void recycle_oldest();
   bool reopen();
   void follow_name();
+  bool has_file();
+  void count_removed();
   void begin_next_file();
-  Status rename_files() const;
+  Status rename_files();
   void check_size();
   bool has_room(std::size_t bytes);
   bool write_names();
@@ -141,8 +143,9 @@ class Writer final : public JournalSink {
   std::vector<std::string> names_;
   std::int64_t wall_offset_ = 0;
   std::uint64_t write_errors_ = 0;
-  std::uint64_t unwritten_ = 0;  // Records whose write failed.
+  std::uint64_t unwritten_ = 0;  // Records whose write failed, or whose file was removed.
   Status last_error_;            // Not yet returned by flush().
+  Status newest_error_;          // Kept, also when it is over.
   Status write_trouble_;         // Why writing fails now; ok if it does not.
   Status rename_trouble_;        // Why renaming or reopening fails now; ok if it does not.
   std::uint64_t flush_asked_ = 0;
@@ -154,6 +157,7 @@ class Writer final : public JournalSink {
   // Writer's thread, once begun.
   UniqueFd file_;
   std::uint64_t file_size_ = 0;
+  std::uint64_t in_file_ = 0;       // Records of this run in the file.
   std::vector<std::string> known_;  // Names that the writer has copied from names_.
   std::size_t names_in_file_ = 0;   // How many of known_ are in this file.
   bool file_has_names_ = false;     // The file contains a block of all names.
@@ -318,7 +322,8 @@ JournalStats Writer::stats() const {
           .bytes = bytes_.load(std::memory_order_relaxed),
           .dropped = dropped_.load(std::memory_order_relaxed) + unwritten_,
           .write_errors = write_errors_,
-          .last_error = write_trouble_.ok() ? rename_trouble_ : write_trouble_};
+          .last_error = write_trouble_.ok() ? rename_trouble_ : write_trouble_,
+          .newest_error = newest_error_};
 }
 
 // --- Writer's thread
@@ -384,6 +389,7 @@ bool Writer::reopen() {
   look_again_ = std::chrono::steady_clock::now() + kLookAtName;
   // If the name still leads to this file, the file stays open; the next write detects a truncation.
   if (!is_at(file_.get(), options_.file)) {
+    count_removed();
     Result<UniqueFd> fresh = open_locked(options_.file);
     if (!fresh) {
       count_error(std::move(fresh).error(), &Writer::rename_trouble_);
@@ -391,31 +397,56 @@ bool Writer::reopen() {
     }
     file_ = std::move(*fresh);  // This ends the lock on the old file.
     file_size_ = size_of(file_.get()).value_or(0);
+    in_file_ = 0;
     file_has_names_ = false;
+    if (lost_ > 0) write_names();  // Readers learn of the loss from the head, before the next record.
   }
   end_trouble(&Writer::rename_trouble_);
   return true;
 }
 
-/// Records in a file that was removed are lost when it is closed. So if no file has the name, it is made again; and an opening that failed
-/// is tried again. Another file in its place may be one that logrotate has made, and is left until rotate().
+/// If no file has the name, or the open file has no name, the file is made again; and an opening that failed is tried again. Another file
+/// in the place of a renamed one may be one that logrotate has made, and is left until rotate().
 void Writer::follow_name() {
   const auto now = std::chrono::steady_clock::now();
   if (now < look_again_) return;
   look_again_ = now + kLookAtName;
   if (is_at(file_.get(), options_.file)) return;
   const bool is_gone = ::access(options_.file.c_str(), F_OK) != 0 && errno == ENOENT;
-  if (is_gone || !rename_trouble_.ok()) reopen();
+  if (is_gone || is_removed(file_.get()) || !rename_trouble_.ok()) reopen();
+}
+
+/// Opens the next file if this one was removed. Returns false while that fails: records in a removed file would be lost without a count.
+bool Writer::has_file() {
+  if (!is_removed(file_.get())) return true;
+  const bool has_failed = file_size_ == 0 && !rename_trouble_.ok();
+  return (!has_failed || std::chrono::steady_clock::now() >= look_again_) && reopen();
+}
+
+/// Counts the records of a removed file as lost. How many records of earlier runs it had is not known.
+void Writer::count_removed() {
+  if (file_size_ == 0 || !is_removed(file_.get())) return;
+  file_size_ = 0;
+  const std::uint64_t count = std::exchange(in_file_, 0);
+  lost_ += count;
+  {
+    const std::lock_guard lock(mutex_);
+    unwritten_ += count;
+  }
+  count_error({StatusCode::DataLoss,
+               "the journal '" + options_.file + "' was removed, and " + std::to_string(count) + " records of this run with it"},
+              &Writer::rename_trouble_);
 }
 
 /// Renames FILE to FILE.1, FILE.1 to FILE.2, and so on; the oldest is removed. The lock stays with the renamed file and ends when the next
 /// file is open.
-Status Writer::rename_files() const {
+Status Writer::rename_files() {
   if (Status foreign = check_older(options_.file, options_.files); !foreign.ok()) return foreign;
   const auto name = [this](unsigned number) { return number == 0 ? options_.file : options_.file + "." + std::to_string(number); };
   if (options_.files == 0 && ::unlink(options_.file.c_str()) != 0) {
     return status_from_errno(errno, "cannot remove the journal '" + options_.file + "'");
   }
+  if (options_.files == 0) file_size_ = in_file_ = 0;  // Not lost: the options say that no older file is kept.
   for (unsigned number = options_.files; number > 0; --number) {
     if (::rename(name(number - 1).c_str(), name(number).c_str()) == 0 || errno == ENOENT) continue;
     return status_from_errno(errno, "cannot rename the journal '" + name(number - 1) + "'");
@@ -437,6 +468,7 @@ void Writer::check_size() {
   const std::uint64_t size = size_of(file_.get()).value_or(file_size_);
   if (size >= file_size_) return;
   file_size_ = size;
+  in_file_ = 0;
   file_has_names_ = false;
 }
 
@@ -472,12 +504,15 @@ bool Writer::write_names() {
 void Writer::write_records(std::string_view records, std::uint32_t count) {
   if (records.empty()) return;
   check_size();
-  const bool room = has_room(records.size());
+  const bool room = has_file() && has_room(records.size());
   BlockHead head;
   head.records = count;
   head.first_record = next_record_;
   next_record_ += count;
-  if (room && write_names() && write_block(head, records)) return end_trouble(&Writer::write_trouble_);
+  if (room && write_names() && write_block(head, records)) {
+    in_file_ += count;
+    return end_trouble(&Writer::write_trouble_);
+  }
   lost_ += count;
   const std::lock_guard lock(mutex_);
   unwritten_ += count;
@@ -503,6 +538,7 @@ void Writer::count_error(Status error, Status Writer::*trouble) {
   const std::lock_guard lock(mutex_);
   ++write_errors_;
   this->*trouble = error;
+  newest_error_ = error;
   last_error_ = std::move(error);
 }
 

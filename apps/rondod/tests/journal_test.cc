@@ -75,6 +75,30 @@ TEST_F(RondodWithJournal, WhyRecordsAreLostIsToldWhileTheyAre) {
   EXPECT_THAT(log_text(), Not(HasSubstr("journal not written"))) << "that was over";
 }
 
+TEST_F(RondodWithJournal, ARemovedFileAndADirectoryInItsPlaceAreTold) {
+  const auto dropped = [this] { return call("stats").at("journal").at("dropped").to_number<std::uint64_t>(); };
+  start(journal("day"));
+  ASSERT_TRUE(becomes([this] { return std::filesystem::file_size(file("day")) > 0; }));
+  std::filesystem::remove(file("day"));
+  EXPECT_TRUE(comes_to_say("was removed")) << log_text();
+  EXPECT_TRUE(std::filesystem::is_regular_file(file("day")));
+  const std::uint64_t first = dropped();
+  EXPECT_GT(first, 0U);
+  EXPECT_TRUE(call("history", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}}).at("damaged").as_bool());
+
+  for (std::error_code made; !std::filesystem::create_directory(file("day"), made);) std::filesystem::remove(file("day"));
+  EXPECT_TRUE(comes_to_say("no regular file")) << log_text();
+  EXPECT_GT(dropped(), first);
+  json::object health = call("health");
+  EXPECT_FALSE(health.at("healthy").as_bool());
+  EXPECT_THAT(json::serialize(health.at("troubles")), HasSubstr("no regular file"));
+  std::filesystem::remove(file("day"));
+  EXPECT_TRUE(comes_to_say("the journal is written again")) << log_text();
+  EXPECT_TRUE(becomes([&] { return (health = call("health")).at("healthy").as_bool(); })) << json::serialize(health);
+  EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("records of the journal were dropped"));
+  EXPECT_EQ(end(SIGTERM), 0);
+}
+
 TEST_F(RondodWithJournal, AFileThatIsNoJournalIsRefusedAndStaysAsItIs) {
   const auto text_of = [](const std::string& path) {
     std::ifstream in(path);

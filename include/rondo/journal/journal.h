@@ -39,10 +39,12 @@ struct JournalOptions {
 struct JournalStats {
   std::uint64_t records = 0;  // Put into the buffer.
   std::uint64_t bytes = 0;    // Their bytes.
-  // Lost because the buffer was full, a record was too large, or its write failed (these are in 'records', too).
+  // Lost because the buffer was full, a record was too large, its write failed, or its file was removed (the last two are in 'records',
+  // too).
   std::uint64_t dropped = 0;
-  std::uint64_t write_errors = 0;  // Failed writes, renamings and reopenings.
+  std::uint64_t write_errors = 0;  // Failed writes, renamings and reopenings, and removed files.
   Status last_error = {};          // Why writing or renaming fails now; ok if the newest attempt of both succeeded.
+  Status newest_error = {};        // The newest of the write errors, also when it is over.
 };
 
 /// A runtime records into it (RuntimeOptions::observer). Scheduler's thread, unless a function says otherwise.
