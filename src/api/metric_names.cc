@@ -23,6 +23,7 @@ constexpr MetricName kNames[] = {
 
     // --- the scheduler
     {"stats", "scheduler", "turns", "", "", "rondo_turns_total", Counter, 1, "Turns of all sources."},
+    {"stats", "scheduler", "turn_histogram", "", "", "rondo_turn_seconds", Histogram, kUs, "Turns of all sources."},
     {"stats", "scheduler", "long_turns", "", "", "rondo_long_turns_total", Counter, 1, "Turns that took longer than a turn should."},
     {"stats", "scheduler", "longest_turn_us", "", "", "rondo_longest_turn_seconds", Gauge, kUs, "The longest turn since the start."},
     {"stats", "scheduler", "stalls", "", "", "rondo_stalls_total", Counter, 1, "Turns that took longer than [scheduler] stall_ms."},
@@ -80,6 +81,9 @@ constexpr MetricName kNames[] = {
     {"stats", "jobs", "store_ok", "", "store=jobs", "rondo_store_up", Gauge, 1, ""},
     {"stats", "store", "failed_writes", "", "store=tables", "rondo_store_errors_total", Counter, 1, "Failed writes."},
     {"stats", "store.files", "failed_commits", "", "store=files", "rondo_store_errors_total", Counter, 1, ""},
+    {"stats", "store.files", "commit_histogram", "", "store=files", "rondo_store_commit_seconds", Histogram, kUs,
+     "How long it took to write a group of changes (files), or ends of runs or an edit (jobs)."},
+    {"stats", "jobs", "commit_histogram", "", "store=jobs", "rondo_store_commit_seconds", Histogram, kUs, ""},
     {"stats", "store.redis", "fenced", "", "", "rondo_redis_fenced_total", Counter, 1,
      "Batches that Redis refused, because another process has the lease."},
     {"stats", "journal", "dropped", "", "", "rondo_journal_lost_total", Counter, 1, "Records that the journal lost."},
@@ -97,6 +101,10 @@ constexpr MetricName kNames[] = {
     {"stats", "jobs", "running", "", "", "rondo_job_runs_running", Gauge, 1, "Open runs that have begun."},
     {"stats", "jobs", "late_histogram", "", "", "rondo_job_schedule_skew_seconds", Histogram, kUs,
      "From the due time of a run to its first attempt."},
+    {"stats", "jobs", "run_histogram", "", "", "rondo_job_run_seconds", Histogram, kUs, "Last attempts of runs, from begin to end."},
+    {"stats", "jobs", "misfired", "", "decision=fired", "rondo_job_misfires_total", Counter, 1,
+     "Missed instants by what the misfire rule of their job decided: a late run, or none."},
+    {"stats", "jobs", "misfire_skipped", "", "decision=skipped", "rondo_job_misfires_total", Counter, 1, ""},
     {"stats", "jobs", "retried", "", "", "rondo_job_retries_total", Counter, 1, "Retries."},
     {"stats", "notify", "sent", "", "result=sent", "rondo_notifications_total", Counter, 1, "Notifications by their end."},
     {"stats", "notify", "given_up", "", "result=given_up", "rondo_notifications_total", Counter, 1, ""},

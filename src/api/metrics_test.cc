@@ -116,6 +116,23 @@ TEST(MetricNames, OfAJobAreItsInstantsAndStates) {
                                     "rondo_job_failing{job_name=\"c\"} 1\n")));
 }
 
+TEST(MetricNames, HistogramsAndMisfiresAreOfStats) {
+  const json::value parsed = json::parse(R"({"scheduler":{"turn_histogram":{"count":3,"sum_us":5.5,"buckets":[[1.023,2]]}},
+      "store":{"files":[{"commit_histogram":{"count":1,"sum_us":1000,"buckets":[[1.023,0]]}},
+                        {"commit_histogram":{"count":2,"sum_us":3000,"buckets":[[1.023,1]]}}]},
+      "jobs":{"commit_histogram":{"count":5,"sum_us":2000000,"buckets":[[1.023,0]]},"misfired":6,"misfire_skipped":7,
+              "run_histogram":{"count":4,"sum_us":9000000,"buckets":[[1.023,0]]}}})");
+  Exposition exposition;
+  exposition.add("stats", parsed.as_object());
+  EXPECT_THAT(exposition.text(),
+              AllOf(HasSubstr("\nrondo_turn_seconds_bucket{le=\"1.023e-06\"} 2\n"), HasSubstr("\nrondo_turn_seconds_count 3\n"),
+                    HasSubstr("\nrondo_store_commit_seconds_bucket{store=\"files\",le=\"1.023e-06\"} 1\n"),
+                    HasSubstr("\nrondo_store_commit_seconds_sum{store=\"files\"} 0.004\n"),
+                    HasSubstr("\nrondo_store_commit_seconds_count{store=\"jobs\"} 5\n"), HasSubstr("\nrondo_job_run_seconds_sum 9\n"),
+                    HasSubstr("\nrondo_job_misfires_total{decision=\"fired\"} 6\n"),
+                    HasSubstr("\nrondo_job_misfires_total{decision=\"skipped\"} 7\n")));
+}
+
 std::string frame(FrameKind kind, std::string_view payload) {
   std::string bytes;
   const std::size_t start = begin_frame(bytes, kind);

@@ -143,6 +143,7 @@ json::object scheduler_json(Context& context) {
   const SchedulerStats& stats = scheduler.stats();
   return json::object{{"policy", text(scheduler.policy().describe())},
                       {"turns", stats.turns},
+                      {"turn_histogram", histogram_json(stats.turn_ns)},
                       {"polls", stats.polls},
                       {"sweep_rescues", stats.sweep_rescues},
                       {"quarantined", stats.quarantined},

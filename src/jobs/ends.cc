@@ -94,6 +94,7 @@ void Ends::end_attempt(LiveRun& live, const Attempt& attempt) {
   if (end.state == RunState::Due) {
     ++runs_.stats.retried;
   } else {
+    runs_.stats.run_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>((end.ended - attempt.begun).count(), 0)));
     ++(end.state == RunState::Succeeded ? runs_.stats.succeeded : end.state == RunState::Killed ? runs_.stats.killed : runs_.stats.failed);
   }
   live.ends_attempt = true;
@@ -226,7 +227,7 @@ void Ends::submit(std::vector<Ending> endings, std::function<void(Result<bool>)>
         if (Status status = of.finish(all); !status.ok()) return failure(std::move(status));
         return true;
       },
-      std::move(done));
+      std::move(done), Commit::Writes);
 }
 
 void Ends::take_answer(const Status& status) {

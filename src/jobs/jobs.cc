@@ -192,7 +192,8 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
           impl_->planning.plan_now();
         }
         impl_->core.call_done(done, stored);
-      });
+      },
+      is_dry ? Commit::Alone : Commit::Writes);
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
@@ -200,7 +201,7 @@ void Jobs::start(std::string name, Done<StoredJob> done) {
   const WallTime now = impl_->core.wall_now();
   impl_->core.store.submit<StoredJob>(
       "start " + name, [name, now](JobStore& store, Planner& planner) { return start_job(store, planner, name, now); },
-      [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); });
+      [this, done = std::move(done)](const Result<StoredJob>& stored) { edited(stored, done); }, Commit::Writes);
 }
 
 void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
@@ -210,7 +211,8 @@ void Jobs::stop(std::string name, std::string note, Done<StoredJob> done) {
       [this, done = std::move(done)](const Result<StoredJob>& stored) {
         if (stored) impl_->planning.end_runs_of_stopped(stored->id);
         edited(stored, done);
-      });
+      },
+      Commit::Writes);
 }
 
 void Jobs::remove(std::string name, Done<StoredJob> done) {
@@ -224,7 +226,8 @@ void Jobs::remove(std::string name, Done<StoredJob> done) {
           impl_->planning.drop(removed->id, removed->job.name);
         }
         impl_->core.call_done(done, removed);
-      });
+      },
+      Commit::Writes);
 }
 
 /// 'add' stores the runs, and the first of them is the answer. 'work' names it in a journal.
@@ -246,7 +249,8 @@ void Jobs::add_requested(std::string name, std::string work, std::function<Resul
         }
         impl_->core.call_done<JobRun>(done,
                                       found ? Result<JobRun>{std::move(found->runs.front())} : Result<JobRun>{failure(found.error())});
-      });
+      },
+      Commit::Writes);
 }
 
 void Jobs::trigger(std::string name, TriggerOptions with, Done<JobRun> done) {
@@ -303,7 +307,8 @@ void Jobs::backfill(std::string name, BackfillRange range, Done<std::vector<JobR
           if (run.job == name) of_job.push_back(std::move(run));
         }
         impl_->core.call_done(done, std::move(of_job));
-      });
+      },
+      range.dry_run ? Commit::Alone : Commit::Writes);
 }
 
 Status Jobs::kill(std::int64_t run, Done<bool> stored) {
@@ -320,7 +325,7 @@ Status Jobs::kill(std::int64_t run, Done<bool> stored) {
         if (Status noted = store.note_killed(run); !noted.ok()) return failure(std::move(noted));
         return true;
       },
-      impl_->core.done_for_store(std::move(stored)));
+      impl_->core.done_for_store(std::move(stored)), Commit::Writes);
   live->run.is_killed = true;
   impl_->ends.stop(*live, RunState::Killed, kKilled);
   return {};

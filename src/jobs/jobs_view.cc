@@ -184,6 +184,8 @@ RunActivity JobsView::of_due_run(const LiveRun& live) const {
   return activity;
 }
 
+const Log2Histogram& JobsView::commits() const noexcept { return impl_.core.store.commits(); }
+
 RowInPlane JobsView::row_state(std::string_view key) const {
   const std::optional<std::int64_t> id = run_of(key);
   const LiveRun* const live = id ? impl_.runs.find(*id) : nullptr;

@@ -69,6 +69,9 @@ class JobsView {
   /// The absent handlers for which runs wait that were due at least 'late' ago, and that have waited here for at least 'waited'.
   std::vector<std::string> awaited_handlers(Duration late = Duration{0}, Duration waited = Duration{0}) const;
 
+  /// StoreThread::commits().
+  const Log2Histogram& commits() const noexcept;
+
   /// What `why` adds about the row of a run.
   RowInPlane row_state(std::string_view key) const;
 

@@ -19,6 +19,7 @@
 
 #include "base/testing/sanitized.h"
 #include "base/testing/temporary_folder.h"
+#include "jobs/job_store.h"
 #include "rondo/base/random.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"

@@ -247,6 +247,14 @@ void Planning::follow(const std::map<std::int64_t, std::string>& page, const std
   }
 }
 
+/// The runs of jobs below follow that of their root, which Job::misfire decided.
+void Planning::count_misfire(const JobRun& run) {
+  if (run.band != Band::Misfire || !run.parents.empty()) return;
+  const bool is_skipped = is_final(run.state);
+  if (!is_skipped) ++runs_.stats.misfired;
+  runs_.stats.misfire_skipped += run.missed + (is_skipped ? 1 : 0);
+}
+
 void Planning::planned(Planner::Cycle& found) {
   runs_.trouble = found.trouble;
   if (!found.plans.empty()) core_.call_status = {};  // They were written.
@@ -257,6 +265,7 @@ void Planning::planned(Planner::Cycle& found) {
     for (const JobRun& run : found.plans[i].runs) {
       if (run.id == 0) continue;  // The instant has a row.
       ++runs_.stats.planned;
+      count_misfire(run);
       is_final(run.state) ? static_cast<void>(++runs_.stats.not_run)
                           : timetable_.add(run, run.job_id == found.jobs[i].id ? found.jobs[i].job : *children.at(run.job_id));
     }

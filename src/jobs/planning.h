@@ -52,6 +52,7 @@ class Planning {
   void begin_planning();
   void cycle();
   void planned(Planner::Cycle& found);
+  void count_misfire(const JobRun& run);
   /// Another store has changed the database: takes over what has become of the jobs that have live runs, and plans then.
   void follow_changes();
   /// A page of them, behind that with this id.

@@ -47,7 +47,7 @@ void RemoteRuns::remember(std::string key, std::string text, Jobs::Done<bool> do
         if (Status kept = store.remember(key, text); !kept.ok()) return failure(std::move(kept));
         return true;
       },
-      impl_.core.done_for_store(std::move(done)));
+      impl_.core.done_for_store(std::move(done)), Commit::Writes);
 }
 void RemoteRuns::remembered(std::string key, Jobs::Done<std::string> done) {
   impl_.core.expect_here("remembered");

@@ -28,6 +28,7 @@
 #include "jobs/planner.h"
 #include "jobs/store_results.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/executor.h"
 #include "rondo/sched/scheduler.h"
@@ -40,7 +41,8 @@ inline Duration difference_of(const Clock& clock) noexcept {
 }
 
 enum class Commit : std::uint8_t {
-  Alone,
+  Alone,     // It may only read: its time is not one of commits().
+  Writes,    // Alone.
   Together,  // For a work that fails only if the store does: its error undoes the works of the same transaction, which fail with it.
 };
 
@@ -69,6 +71,8 @@ class StoreThread {
   Duration silence(Instant now) const { return submitted_at_.empty() ? Duration{0} : now - submitted_at_.front(); }
   /// The work whose 'done' is being called, or was called last: works have numbers from 1 on, in the order in which they were submitted.
   std::uint64_t answered() const noexcept { return answered_; }
+  /// How long the transactions took on the store's thread that succeeded: those of Commit::Writes and Commit::Together. Empty in a replay.
+  const Log2Histogram& commits() const noexcept { return commits_; }
 
   /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'. 'name' tells works apart; read_result() takes a T.
   template <class T>
@@ -91,6 +95,7 @@ class StoreThread {
     executor_.submit(0, std::move(works), [this, result, number = ++submitted_, done = std::move(done)](std::span<Work> ended) {
       submitted_at_.pop_front();
       if (ended.front().clocks) on_clocks_(*ended.front().clocks);
+      if (ended.front().commit_took) commits_.add(static_cast<std::uint64_t>(ended.front().commit_took->count()));
       if (!done) return;
       answered_ = number;
       try {
@@ -108,11 +113,12 @@ class StoreThread {
     std::function<void(std::string& to)> write;
     std::function<bool(std::string_view from)> read;
     Commit commit = Commit::Alone;
-    std::optional<Duration> clocks = {};  // Wall clock less monotonic clock; empty for a work that was not run.
+    std::optional<Duration> clocks = {};       // Wall clock less monotonic clock; empty for a work that was not run.
+    std::optional<Duration> commit_took = {};  // Of the first work of a transaction that counts. A journal has none.
     Status status;
   };
   void apply(std::span<Work> works) {
-    const auto is_alone = [](const Work& work) { return work.commit == Commit::Alone; };
+    const auto is_alone = [](const Work& work) { return work.commit != Commit::Together; };
     while (!works.empty()) {
       const auto together = static_cast<std::size_t>(std::ranges::find_if(works, is_alone) - works.begin());
       const std::size_t count = std::max<std::size_t>(together, 1);
@@ -129,7 +135,9 @@ class StoreThread {
       }
       return {};
     };
+    const Instant start = clock_.now();
     const Status status = contained("the store of jobs", [&] { return works.size() == 1 ? run() : store_->atomically(run); });
+    if (status.ok() && works.front().commit != Commit::Alone) works.front().commit_took = clock_.now() - start;
     for (Work& work : works) {
       if (!work.clocks) work.clocks = difference_of(clock_);
       work.status = status;
@@ -156,6 +164,7 @@ class StoreThread {
   std::uint64_t submitted_ = 0;
   std::deque<Instant> submitted_at_;  // Of the works without an answer, in their order.
   std::uint64_t answered_ = 0;
+  Log2Histogram commits_;
   const Clock& clock_;
   std::shared_ptr<JobStore> store_;
   Planner planner_;

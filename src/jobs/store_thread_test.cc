@@ -78,6 +78,7 @@ TEST_F(StoreThreadTest, WorksThatCommitTogetherAreOneTransaction) {
   run();
   EXPECT_THAT(answers, ElementsAre(true, true, true, true, true));
   EXPECT_EQ(store->transactions, 1);
+  EXPECT_EQ(works->commits().count(), 2U) << "'a' to 'c', and 'e'";
   for (const std::string key : {"a", "b", "c", "d", "e"}) EXPECT_EQ(kept(key), "kept");
 }
 

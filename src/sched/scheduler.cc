@@ -227,7 +227,6 @@ Duration Scheduler::bound(const Source& source) const {
   }
   running_ = nullptr;
   end_beat();
-
   now_ = clock_.now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
@@ -237,6 +236,7 @@ Duration Scheduler::bound(const Source& source) const {
   if (turn.items >= budget.items) ++stats_.full_turns;
   if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
+  stats_.turn_ns.add(static_cast<std::uint64_t>(ran.count()));
   account(source, turn, start);
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;

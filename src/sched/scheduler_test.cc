@@ -48,6 +48,22 @@ TEST(Scheduler, ABurstOfWakesIsALevelAndGivesOneTurn) {
   EXPECT_EQ(source.stats().wakes, 1U);
 }
 
+TEST(Scheduler, ThereIsOneHistogramOfTheTurnsOfAllSources) {
+  Simulation simulation;
+  for (const Duration takes : {Duration{100}, Duration{3us}, Duration{5ms}}) {
+    WorkSource& source = simulation.add("s", 5);
+    source.on_run = [&simulation, takes] { simulation.world.clock().advance(takes); };
+    source.wake();
+  }
+  simulation.scheduler.run_until_idle();
+  const Log2Histogram& turns = simulation.scheduler.stats().turn_ns;
+  EXPECT_EQ(turns.count(), simulation.scheduler.stats().turns);
+  EXPECT_EQ(turns.sum(), 5'003'100U);
+  EXPECT_EQ(turns.max(), 5'000'000U);
+  EXPECT_EQ(turns.below_power(10), 1U);
+  EXPECT_EQ(turns.below_power(12), 2U);
+}
+
 TEST(Scheduler, AWakeInsideTheOwnTurnCountsAsMore) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);

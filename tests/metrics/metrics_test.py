@@ -157,6 +157,10 @@ def check_job(place, daemon, token):
     said = daemon.run("job", "add", "tick", "--handler", "log", "--parameters", "tick", "--every", "1s")
     assert said.returncode == 0, said
     poll("a run", lambda: int(re.search(r'^rondo_job_runs_total\{result="succeeded"\} (\d+)$', place.get("/metrics", token)[1], re.M)[1]) > 0)
+    text = place.get("/metrics", token)[1]
+    for name in ("rondo_turn_seconds_count", "rondo_job_run_seconds_count", 'rondo_store_commit_seconds_count{store="jobs"}'):
+        assert int(re.search("^" + re.escape(name) + r" (\d+)$", text, re.M)[1]) > 0, name
+    assert '\nrondo_job_misfires_total{decision="fired"} 0\n' in text, text
     poll("the job in its count", lambda: 'rondo_jobs{state="started"} 1\n' in place.get("/metrics", token)[1])
 
 

@@ -91,6 +91,7 @@ json::array files_json(const CommandContext& context) {
                                 {"failed_upkeep", file.failed_upkeep},
                                 {"refused", file.refused},
                                 {"longest_commit_us", microseconds(file.longest_commit)},
+                                {"commit_histogram", commands::histogram_json(file.commit_ns)},
                                 {"snapshots", file.snapshots},
                                 {"restored", file.restored},
                                 {"waiting", file.waiting},

@@ -138,7 +138,10 @@ struct JobsStats {
   std::uint64_t edits = 0;      // How often jobs were added, edited, started, stopped or removed, also by other programs.
   std::size_t pending = 0;      // Runs without a stored end.
   std::size_t running = 0;
-  Histogram lateness_ns;  // From the due time to the beginning of the first attempt.
+  Histogram lateness_ns;              // From the due time to the beginning of the first attempt.
+  Log2Histogram run_ns;               // From the begin to the end of the last attempt of a run.
+  std::uint64_t misfired = 0;         // Runs of missed instants that Job::misfire fires late.
+  std::uint64_t misfire_skipped = 0;  // Missed instants for which it fires no run.
 };
 
 class Jobs {

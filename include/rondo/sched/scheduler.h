@@ -17,6 +17,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/metrics.h"
 #include "rondo/base/result.h"
 #include "rondo/sched/inbox.h"
 #include "rondo/sched/policy.h"
@@ -41,6 +42,7 @@ struct SchedulerStats {
   std::uint64_t due_polls = 0;        // Reactor polls between turns, because one was due.
   // Timer checks that left timers for the next one, because more than limits::kTimersPerTurn of a wheel were due.
   std::uint64_t timer_bursts = 0;
+  Log2Histogram turn_ns;  // How long the turns took.
 };
 
 /// A turn that took longer than limits::kLongTurn: other sources waited for it.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/metrics.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/durable_limits.h"
 #include "rondo/store/store.h"
@@ -72,6 +73,7 @@ struct DurableStoreStats {
   bool writes_fail = false;         // True if writing fails now.
   Instant failing_since;            // While health() is not ok: time of the first failed attempt.
   Duration longest_commit{0};
+  Log2Histogram commit_ns;  // How long the commits took, on the writing thread.
   /// What was lost of the file, as found at open(); empty if it was undamaged. The damaged file is kept beside the new one.
   std::vector<std::string> damage;
   std::string damaged_file;

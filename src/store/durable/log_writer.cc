@@ -141,6 +141,7 @@ void LogWriter::answer() {
   if (!group.records.empty() || group.ends_snapshot) {
     ++stats_.commits;
     stats_.longest_commit = std::max(stats_.longest_commit, group.took);
+    stats_.commit_ns.add(static_cast<std::uint64_t>(group.took.count()));
   }
   stats_.records += group.records.size();
   stats_.bytes += group.written_bytes;

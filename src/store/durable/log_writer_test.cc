@@ -179,6 +179,8 @@ TEST(LogWriterTime, TheIntervalBeginsWithTheFirstRecordAlsoDuringACommit) {
   scheduler.run_until_idle();
   EXPECT_EQ(commits, 2) << "its interval was over when the disk was free";
   EXPECT_EQ(world.now(), before);
+  EXPECT_EQ(stats.commit_ns.count(), 2U);
+  EXPECT_EQ(stats.commit_ns.sum(), 60'000'000U) << "the first one took as long as the test let it";
 }
 
 }  // namespace
