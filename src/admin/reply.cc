@@ -151,7 +151,18 @@ void Reply::fail(const Status& why) {
 
 Reply::TellChange Reply::tell_change() {
   if (state_->report == nullptr) return {};
-  return [report = state_->report](std::string_view before, std::string_view after) { report->tell(before, after); };
+  return [report = state_->report](std::string_view before, std::string_view after) { report->tell({}, before, after); };
+}
+
+void Reply::tell_change(std::string_view before, std::string_view after) {
+  if (state_->report != nullptr) state_->report->tell({}, before, after);
+}
+
+Reply::TellRow Reply::tell_rows() {
+  if (state_->report == nullptr) return {};
+  return [report = state_->report](std::string_view row, std::string_view before, std::string_view after) {
+    report->tell(row, before, after);
+  };
 }
 
 void Reply::expect_rows() noexcept { state_->has_rows = true; }

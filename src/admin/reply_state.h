@@ -30,20 +30,25 @@ class ReplyPort {
   virtual bool turn_is_over() const = 0;
 };
 
-/// Reports a call once: with what it changes, or without when nothing can tell that any more.
+/// Reports what a call changes: each of its rows, or all of it with an empty 'row'. Reports it without a change when nothing can tell the
+/// change any more.
 class ChangeReport {
  public:
-  using Tell = std::function<void(std::optional<std::string_view> before, std::string_view after)>;
+  using Tell = std::function<void(std::string_view row, std::optional<std::string_view> before, std::string_view after)>;
   explicit ChangeReport(Tell tell) : tell_(std::move(tell)) {}
-  ~ChangeReport() { tell(std::nullopt, {}); }
+  ~ChangeReport() {
+    if (!is_told_) tell_({}, std::nullopt, {});
+  }
   ChangeReport(const ChangeReport&) = delete;
   ChangeReport& operator=(const ChangeReport&) = delete;
-  void tell(std::optional<std::string_view> before, std::string_view after) {
-    if (const Tell tell = std::exchange(tell_, {})) tell(before, after);
+  void tell(std::string_view row, std::string_view before, std::string_view after) {
+    is_told_ = true;
+    tell_(row, before, after);
   }
 
  private:
-  Tell tell_;
+  const Tell tell_;
+  bool is_told_ = false;
 };
 
 struct Reply::State {

@@ -262,8 +262,11 @@ void AdminSession::report_write(const CommandSpec& spec, const Arguments& argume
   // The change may be known when the session has ended.
   answer.report =
       std::make_shared<ChangeReport>([on_change = std::move(on_change), caller = caller_, name = spec.name, what = std::move(what), rows](
-                                         std::optional<std::string_view> before, std::string_view after) {
-        on_change({.caller = caller, .command = name, .what = what, .rows = rows, .before = before, .after = after});
+                                         std::string_view row, std::optional<std::string_view> before, std::string_view after) {
+        AdminWrite write{.caller = caller, .command = name, .what = what, .rows = rows, .before = before, .after = after};
+        if (!row.empty()) write.what = row.substr(0, kAdminWriteWords);
+        if (!row.empty()) write.rows = 1;
+        on_change(write);
       });
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "commands/answers.h"
+#include "commands/change_text.h"
 #include "commands/context.h"
 #include "commands/store_sink.h"
 #include "rondo/base/limits.h"
@@ -97,6 +98,63 @@ struct Answer {
   json::object first_error;
 };
 
+/// Rows of a batch that a log has one by one. It has the sums of a larger batch: the log also sums beyond its rate of lines.
+constexpr std::size_t kToldRows = 16;
+
+/// Tells a log what each row of a small batch changes, when the store has read the rows and accepted the writes.
+struct ToldRows {
+  struct Row {
+    RowArgument given;
+    std::pair<std::string, std::string> name;  // Table, and the key as the store has it.
+  };
+  Reply::TellRow tell;
+  std::vector<Row> rows = {};
+  std::map<std::pair<std::string, std::string>, FieldValues> known = {};  // The content of rows, by name.
+  std::size_t open = 1;                                                   // Reads under way, and the writing itself.
+
+  void ended() {
+    if (--open > 0) return;
+    for (const auto& [given, name] : rows) {
+      std::vector<Field> fields;
+      for (const auto& [field, value] : given.fields) fields.push_back({field, value});
+      const auto [before, is_unknown] = known.try_emplace(name);
+      const Change change = given.is_delete ? Change::remove(given.key) : Change::set(given.key, std::span<const Field>{fields});
+      FieldValues after = values_after(before->second, {change});
+      const ChangeText text = change_text(before->second, after);
+      tell(escape_text(given.table) + " " + escape_text(given.key), is_unknown ? "(unknown)" : text.before, text.after);
+      // For a further row of the batch with this name. A Set does not tell what an unknown row has besides.
+      before->second = std::move(after);
+      if (is_unknown && !given.is_delete) known.erase(before);
+    }
+  }
+};
+
+/// The key that StoreSink writes. It reports an exception of the program's function.
+std::string stored_key(const Context& context, const RowArgument& row) try {
+  const CanonicalKey canonical_key = context.canonical_key_of(row.table);
+  return canonical_key != nullptr ? canonical_key(row.key).value_or(row.key) : row.key;
+} catch (...) {
+  return row.key;
+}
+
+/// Has the store read the rows as they are before the writes that follow. Null: no log wants each of them. While changes of a table wait,
+/// the content of its rows is unknown.
+std::shared_ptr<ToldRows> read_rows(Context& context, const std::vector<RowArgument>& rows, Reply& reply) {
+  Reply::TellRow tell = rows.size() <= kToldRows ? reply.tell_rows() : nullptr;
+  if (!tell) return nullptr;
+  const auto told = std::make_shared<ToldRows>(ToldRows{.tell = std::move(tell)});
+  for (const RowArgument& row : rows) {
+    const auto& [table, key] = told->rows.emplace_back(ToldRows::Row{row, {row.table, stored_key(context, row)}}).name;
+    if (const auto size = context.runtime.store().size(table); size && size->staged > 0) continue;
+    ++told->open;
+    get_row(context.runtime.store(), table, key, reply, [told, name = std::pair{table, key}](const Result<Record>& read) {
+      if (read) told->known.insert_or_assign(name, values_of(*read));
+      told->ended();
+    });
+  }
+  return told;
+}
+
 /// Writes the rows from 'at' on that have one table. False if the store refuses one all the same: a durable store whose disk is far behind.
 bool write_run(StoreSink& sink, const std::vector<RowArgument>& rows, std::size_t& at, const std::shared_ptr<Answer>& answer) {
   const std::size_t first = at;
@@ -124,9 +182,14 @@ void command_write(Context& context, const Arguments& arguments, Reply reply) {
     answer->refuse(refused->row, rows[refused->row].key, refused->why.with_context("nothing was written"));
     return answer->settled(0, {});
   }
+  const std::shared_ptr<ToldRows> told = read_rows(context, rows, answer->reply);
   StoreSink sink(context.runtime, context.failures, context.watchers, context.options.canonical_key, context.options.claim_of);
   std::size_t at = 0;
   while (at < rows.size() && write_run(sink, rows, at, answer)) continue;
+  if (told != nullptr) {
+    told->rows.resize(at);
+    told->ended();
+  }
   answer->refused = rows.size() - at;
   answer->settled(0, {});
 }
@@ -134,7 +197,11 @@ void command_write(Context& context, const Arguments& arguments, Reply reply) {
 }  // namespace
 
 void add_batch_command(StandardAdder& commands) {
-  commands.add({"write", "Write rows of any tables, all or none", {{"rows", ArgumentKind::Rows, true, "Rows"}}}, command_write);
+  commands.add({.name = "write",
+                .help = "Write rows of any tables, all or none",
+                .arguments = {{"rows", ArgumentKind::Rows, true, "Rows"}},
+                .tells_change = true},
+               command_write);
 }
 
 }  // namespace rondo::commands

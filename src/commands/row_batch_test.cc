@@ -117,5 +117,68 @@ TEST_F(WritesAllOrNone, WhatIsNoListOfRowsIsRefusedBeforeItIsRead) {
   }
 }
 
+/// A log of writes: "what: before -> after", or "what, N rows" of a call that told no change.
+class ToldBatches : public WritesAllOrNone {
+ protected:
+  ToldBatches() {
+    options_.on_write = [](const AdminWrite&) {};
+    options_.on_change = [this] {
+      return [this](const AdminWrite& write) {
+        EXPECT_EQ(write.command, "write");
+        std::string line{write.what};
+        if (!write.before) line += ", " + std::to_string(write.rows) + " rows";
+        if (write.before) line += ": " + std::string{*write.before} + " -> " + std::string{write.after};
+        EXPECT_TRUE(!write.before || write.rows == 1);
+        told_.push_back(std::move(line));
+      };
+    };
+  }
+  std::vector<std::string> told(const std::string& rows) {
+    const std::string answer = write(rows);
+    EXPECT_THAT(answer, HasSubstr("accepted"));
+    run_for(10ms);
+    return std::exchange(told_, {});
+  }
+  static std::string rows_of(std::size_t count) {
+    std::string rows;
+    for (std::size_t i = 0; i < count; ++i) rows += (i == 0 ? "" : ",") + std::string{R"(["T","k)"} + std::to_string(i) + R"(","DEL"])";
+    return "[" + rows + "]";
+  }
+  std::vector<std::string> told_;
+};
+
+TEST_F(ToldBatches, HaveEachOfFewRowsBeforeAndAfter) {
+  EXPECT_THAT(told(R"([["T","a","SET",[["x","1"],["y","2"]]],["SMALL","b","SET",[["z","3"]]]])"),
+              ElementsAre("T a: (none) -> x=1 y=2", "SMALL b: (none) -> z=3"));
+  EXPECT_THAT(told(R"([["T","a","SET",[["x","4"]]],["SMALL","b","DEL"],["T","c","DEL"]])"),
+              ElementsAre("T a: x=1 -> x=4", "SMALL b: z=3 -> (none)", "T c: (none) -> (none)"));
+}
+
+TEST_F(ToldBatches, KnowWhatAnEarlierRowOfTheBatchLeft) {
+  EXPECT_THAT(told(R"([["T","a","SET",[["x","1"]]],["T","a","SET",[["y","2"]]],["T","a","DEL"],["T","a","SET",[["x","3"]]]])"),
+              ElementsAre("T a: (none) -> x=1", "T a:  -> y=2", "T a: x=1 y=2 -> (none)", "T a: (none) -> x=3"));
+}
+
+TEST_F(ToldBatches, DoNotKnowARowWhileChangesOfItsTableWait) {
+  static_cast<void>(write(R"([["T","a","SET",[["x","1"]]]])"));
+  EXPECT_THAT(told(R"([["T","a","SET",[["x","2"]]],["T","a","SET",[["y","3"]]],["SMALL","b","DEL"],["T","a","DEL"],["T","a","SET",[]]])"),
+              ElementsAre("T a: (none) -> x=1", "T a: (unknown) -> x=2", "T a: (unknown) -> y=3", "SMALL b: (none) -> (none)",
+                          "T a: (unknown) -> (none)", "T a: (none) -> "));
+}
+
+TEST_F(ToldBatches, HaveTheSumOfManyRowsAndOfRowsThatAreRefused) {
+  EXPECT_EQ(told(rows_of(16)).size(), 16U);
+  EXPECT_THAT(told(rows_of(17)), ElementsAre("T, 17 rows"));
+  EXPECT_THAT(told(R"([["T","a","DEL"],["NO_TABLE","a","DEL"]])"), ElementsAre("NO_TABLE T, 2 rows"));
+}
+
+TEST_F(ToldBatches, HideSecretsAndAreSafeToShow) {
+  EXPECT_THAT(told(R"([["T","a\\x0a\\x1b[2J","SET",[["password","geheim"],["x","1\\x0a2"]]]])"),
+              ElementsAre(R"(T a\x0a\x1b[2J: (none) -> password=*** x=1\x0a2)"));
+  const std::vector<std::string> cut = told(R"([["T",")" + std::string(600, 'k') + R"(","DEL"]])");
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_LT(cut[0].size(), kAdminWriteWords + 40);
+}
+
 }  // namespace
 }  // namespace rondo::commands

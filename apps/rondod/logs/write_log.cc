@@ -18,9 +18,12 @@ constexpr std::size_t kWritersMost = 256;
 void WriteLog::add(const AdminWrite& write) {
   const Caller& caller = write.caller;
   if (!caller.token.empty()) names_.insert_or_assign(caller.user, rondo::name_of(caller));
-  if (write.command == "load" || write.command == "write") {
+  const bool is_bulk = write.command == "load" || write.command == "write";
+  if (is_bulk && (!write.before || credit_ == 0)) {
     if (rows_.size() >= kWritersMost) flush();
-    rows_[{caller.user, caller.process, std::string{write.what}}] += write.rows;
+    // One row of a batch is named by its table and its key.
+    const std::string_view table = write.before ? write.what.substr(0, write.what.find(' ')) : write.what;
+    rows_[{caller.user, caller.process, std::string{table}}] += write.rows;
     return;
   }
   if (credit_ == 0) {

@@ -1,5 +1,6 @@
-// WriteLog: logs which user wrote. A command that writes has its own line; the frames of bulk writes are summed, and flush() logs a line
-// for each user, process and table. Beyond the rate of lines that a log writes, commands are summed, too: no write goes without a line.
+// WriteLog: logs which user wrote. A command that writes has its own line, and each row of a small batch; large batches and the frames of
+// bulk writes are summed, and flush() logs a line for each user, process and table. Beyond the rate of lines that a log writes, commands
+// and rows are summed, too: no write goes without a line.
 // Scheduler thread only.
 #pragma once
 

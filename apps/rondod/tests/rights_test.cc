@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -59,10 +60,12 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
   const std::string pid = std::to_string(::getpid());
   const std::string who =
       " user=" + (user_name(::geteuid()).empty() ? "\"\"" : user_name(::geteuid())) + " uid=" + uid + " pid=" + pid + "\n";
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("info write command=set what=\"PORT_TABLE swp1\" before=(none) after=\"admin_status=up\"" + who),
-                                HasSubstr("info write command=del what=\"ROUTE_TABLE 10.0.0.0/8\" before="),
-                                HasSubstr(" after=(none)" + who), HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who),
-                                HasSubstr("info bulk write table=\"PORT_TABLE ROUTE_TABLE\" rows=2" + who), Not(HasSubstr("command=get"))));
+  EXPECT_THAT(log_text(),
+              AllOf(HasSubstr("info write command=set what=\"PORT_TABLE swp1\" before=(none) after=\"admin_status=up\"" + who),
+                    HasSubstr("info write command=del what=\"ROUTE_TABLE 10.0.0.0/8\" before="), HasSubstr(" after=(none)" + who),
+                    HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who),
+                    HasSubstr("info write command=write what=\"PORT_TABLE swp2\" before=(none) after=(none)" + who),
+                    HasSubstr("info write command=write what=\"ROUTE_TABLE 11.0.0.0/8\" before="), Not(HasSubstr("command=get"))));
   std::vector<std::string> written;
   const auto reader = std::move(journal::JournalReader::open(file("day")).value());
   for (journal::JournalWalk walk(*reader); walk.next();) {
@@ -73,6 +76,37 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
                                    by + "write PORT_TABLE ROUTE_TABLE, 2 rows"));
   const replay::ReplayReport report = replay_day(file("day"));
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+}
+
+TEST_F(RondodRights, TheRowsOfASmallBatchAreInTheLogOneByOneUpToItsRateAndThenAsSums) {
+  start("");
+  const auto batch = [this](std::size_t rows, const std::string& port) {
+    json::array all;
+    for (std::size_t i = 0; i < rows; ++i)
+      all.push_back(json::array{"PORT_TABLE", port + std::to_string(i), "SET", json::array{json::array{"password", "geheim"}}});
+    call("write", {{"rows", std::move(all)}});
+  };
+  batch(1, "\\x0a2026-01-01T00:00:00.000Z info write command=forged token=geheim ");
+  for (int i = 0; i < 4; ++i) batch(16, "few");
+  batch(17, "many");
+  EXPECT_EQ(end(SIGTERM), 0);
+  std::size_t lines = 0;
+  std::size_t sums = 0;
+  std::istringstream log(log_text());
+  for (std::string line; std::getline(log, line);) {
+    EXPECT_THAT(line, Not(testing::StartsWith("2026-01-01")));
+    if (line.find(" info write command=write ") != std::string::npos) {
+      EXPECT_THAT(line, Not(HasSubstr("geheim")));
+    }
+    if (line.find(" info write command=write what=\"PORT_TABLE few") != std::string::npos) ++lines;
+    if (const std::size_t at = line.find(" info bulk write table=PORT_TABLE rows="); at != std::string::npos)
+      sums += std::stoul(line.substr(line.find("rows=", at) + 5));
+  }
+  EXPECT_GE(lines, 15U) << "of the first 16";
+  EXPECT_EQ(lines + sums, 4 * 16 + 17U);
+  EXPECT_THAT(log_text(),
+              AllOf(HasSubstr("what=\"PORT_TABLE few0\" before=(none) after=\"password=***\" "),
+                    HasSubstr("what=\"PORT_TABLE \\\\x0a2026-01-01T00:00:00.000Z info write command=forged token=*** 0\" before=")));
 }
 
 // UMask=0077, as packaging/rondod.service sets it.

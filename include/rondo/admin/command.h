@@ -60,7 +60,8 @@ struct CommandSpec {
   /// True if a log and the journal get the call of a command that writes. False for reports of programs, several a second.
   /// A call with the flag "dry_run" is no write.
   bool is_reported = true;
-  /// True if the handler calls Reply::tell_change(). Then a log has the call when the change is known, or when the answer has ended.
+  /// True if the handler calls Reply::tell_change() or tell_rows(). Then a log has the call when the change is known, or when the answer
+  /// has ended.
   bool tells_change = false;
   /// True if the handler keeps a caller with a group (Caller::group) to that group. Such callers may call no other command.
   bool keeps_to_group = false;
@@ -131,10 +132,16 @@ class Reply {
   /// Ends the answer with an error. 'why' must not be ok.
   void fail(const Status& why);
   /// For a command with CommandSpec::tells_change: what gives a log the changed fields, such as "mtu=1500" and "mtu=9000"
-  /// (src/commands/change_text.h). The first call counts; the log gets a call of the command without one when the answer has ended and all
-  /// copies are gone. Empty if no log wants it.
+  /// (src/commands/change_text.h). Call it once; the log gets a call of the command without one when the answer has ended and all copies
+  /// are gone. Empty if no log wants it.
   using TellChange = std::function<void(std::string_view before, std::string_view after)>;
   TellChange tell_change();
+  /// The same for a change that is known already.
+  void tell_change(std::string_view before, std::string_view after);
+  /// The same for a call that writes several rows: call it once for each 'row', such as "PORT_TABLE swp1" (escape_text()). The log has a
+  /// line for each.
+  using TellRow = std::function<void(std::string_view row, std::string_view before, std::string_view after)>;
+  TellRow tell_rows();
   /// Marks the answer as one with rows: without any row, "rows" is then [] instead of absent.
   void expect_rows() noexcept;
 
