@@ -535,6 +535,33 @@ TEST_F(Dial, TheClientOfTheSocketWorksOverHttp) {
   EXPECT_EQ(rows["T"], 20'000U);
 }
 
+TEST_F(Dial, ATokenThatIsMadeOrRemovedIsToldWithItsRightsAndWithoutItsSecret) {
+  const std::string admin = token("admin", Role::Admin);
+  std::vector<std::string> told;
+  options.on_write = [](const AdminWrite&) {};
+  options.on_change = [&told] {
+    return [&told](const AdminWrite& write) {
+      told.push_back(std::string{write.command} + " " + std::string{write.what} + ": " + std::string{write.before.value_or("nothing")} +
+                     " -> " + std::string{write.after} + " by " + write.caller.token);
+    };
+  };
+  with_api([&] {
+    EXPECT_THAT(say(post("token-add", admin, R"({"name":"b","role":"operator","group":"billing"})")), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(say(post("token-add", admin, R"({"name":"b","role":"viewer"})")), HasSubstr("there is a token"));
+    EXPECT_THAT(say(post("token-add", admin, R"({"name":"c\n2026-01-01T00:00:00.000Z info","role":"worker"})")),
+                HasSubstr("the name must"));
+    EXPECT_THAT(say(post("token-add", admin, R"({"name":"c","role":"worker"})")), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(say(post("token-remove", admin, R"({"name":"b"})")), StartsWith("HTTP/1.1 200 "));
+    EXPECT_THAT(say(post("token-remove", admin, R"({"name":"b"})")), HasSubstr("no token"));
+  });
+  EXPECT_THAT(
+      told, testing::ElementsAre("token-add b operator billing: (none) -> role=operator group=billing by admin",
+                                 "token-add b viewer: nothing ->  by admin",
+                                 R"(token-add c\x0a2026-01-01T00:00:00.000Z info worker: nothing ->  by admin)",
+                                 "token-add c worker: (none) -> role=worker by admin",
+                                 "token-remove b: role=operator group=billing -> (none) by admin", "token-remove b: nothing ->  by admin"));
+}
+
 TEST_F(Dial, ARemovedTokenEndsItsConnections) {
   const std::string secret = token("a", Role::Operator);
   const std::string admin = token("admin", Role::Admin);

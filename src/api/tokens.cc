@@ -203,15 +203,17 @@ Result<std::string> Tokens::add(const std::string& name, Role role, const std::s
   return secret;
 }
 
-Status Tokens::remove(const std::string& name) {
-  if (Status read = read_again(); !read.ok()) return read;
+Result<Caller> Tokens::remove(const std::string& name) {
+  if (Status read = read_again(); !read.ok()) return failure(std::move(read));
   const auto found = tokens_.find(name);
-  if (found == tokens_.end()) return {StatusCode::NotFound, "there is no token '" + name + "'"};
+  if (found == tokens_.end()) return failure(StatusCode::NotFound, "there is no token '" + name + "'");
   Token token = std::move(found->second);
   tokens_.erase(found);
-  Status written = write();
-  if (!written.ok()) tokens_[name] = std::move(token);
-  return written;
+  if (Status written = write(); !written.ok()) {
+    tokens_[name] = std::move(token);
+    return failure(std::move(written));
+  }
+  return std::move(token.caller);
 }
 
 std::shared_ptr<const TokenTable> Tokens::table() const {
@@ -219,6 +221,15 @@ std::shared_ptr<const TokenTable> Tokens::table() const {
   for (const auto& [name, token] : tokens_) table->by_digest_[token.digest] = token.caller;
   return table;
 }
+
+namespace {
+
+/// What a log has of a token.
+std::string rights_of(Role role, const std::string& group) {
+  return "role=" + std::string{to_string(role)} + (group.empty() ? "" : " group=" + group);
+}
+
+}  // namespace
 
 Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::set<std::string>& groups,
                           const std::function<void()>& changed) {
@@ -244,7 +255,8 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::
                     .arguments = {{"name", ArgumentKind::Text, true, "Name, for logs and to remove it"},
                                   {"role", ArgumentKind::Text, true, "viewer, worker, operator or admin"},
                                   {"group", ArgumentKind::Text, false, "The only group of executors whose jobs it may see and command"}},
-                    .effect = CommandEffect::Administers},
+                    .effect = CommandEffect::Administers,
+                    .tells_change = true},
                    [&tokens, &groups, changed](const Arguments& arguments, const Reply& reply) {
                      Reply answer = reply;
                      const std::optional<Role> role = role_named(arguments.text("role"));
@@ -254,6 +266,7 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::
                        return answer.fail({StatusCode::NotFound, "the configuration has no group of executors '" + group + "'"});
                      const Result<std::string> secret = tokens.add(arguments.text("name"), *role, group);
                      if (!secret) return answer.fail(secret.error());
+                     answer.tell_change("(none)", rights_of(*role, group));
                      changed();
                      answer.finish(json::object{{"token", *secret}});
                    });
@@ -261,13 +274,16 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::
   return registry.add({.name = "token-remove",
                        .help = "Remove a token of the API, and close its connections",
                        .arguments = {{"name", ArgumentKind::Text, true, "Name of the token"}},
-                       .effect = CommandEffect::Administers},
+                       .effect = CommandEffect::Administers,
+                       .tells_change = true},
                       [&tokens, changed](const Arguments& arguments, const Reply& reply) {
                         Reply answer = reply;
                         const std::string name = arguments.text("name");
                         if (answer.caller().token == name)
                           return answer.fail({StatusCode::FailedPrecondition, "you use this token yourself: remove it with another one"});
-                        if (const Status gone = tokens.remove(name); !gone.ok()) return answer.fail(gone);
+                        const Result<Caller> gone = tokens.remove(name);
+                        if (!gone) return answer.fail(gone.error());
+                        answer.tell_change(rights_of(gone->role, gone->group), "(none)");
                         changed();
                         answer.finish();
                       });

@@ -46,8 +46,8 @@ class Tokens {
   /// a name or group that is none (1 to 64 letters, digits and ._-), a role with a group that is neither viewer nor operator,
   /// AlreadyExists, ResourceExhausted (limits::kApiTokens), or the error of writing; then there is no token.
   Result<std::string> add(const std::string& name, Role role, const std::string& group = {});
-  /// NotFound, or the error of writing; then the token stays.
-  Status remove(const std::string& name);
+  /// Returns the caller that had the token. NotFound, or the error of writing; then the token stays.
+  Result<Caller> remove(const std::string& name);
 
   struct Token {
     std::string digest;  // SHA-256 in hexadecimal digits.

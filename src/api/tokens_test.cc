@@ -69,9 +69,9 @@ TEST_F(ApiTokens, ARemovedTokenIsUnknown) {
   Tokens tokens = open();
   const std::string secret = tokens.add("a", Role::Viewer).value();
   ASSERT_TRUE(tokens.add("b", Role::Viewer).has_value());
-  EXPECT_TRUE(tokens.remove("a").ok());
+  EXPECT_EQ(tokens.remove("a").value().token, "a");
   EXPECT_FALSE(tokens.table()->find(secret));
-  EXPECT_EQ(tokens.remove("a").code(), StatusCode::NotFound);
+  EXPECT_EQ(tokens.remove("a").error().code(), StatusCode::NotFound);
   EXPECT_EQ(open().all().size(), 1U);
 }
 
@@ -149,7 +149,7 @@ TEST_F(ApiTokens, AChangeByAnotherProgramIsSeenOnce) {
   ASSERT_TRUE(other.read_again().ok());
   EXPECT_TRUE(other.table()->find(secret));
   EXPECT_FALSE(other.is_file_changed());
-  ASSERT_TRUE(one.remove("a").ok());
+  ASSERT_TRUE(one.remove("a").has_value());
   EXPECT_TRUE(other.is_file_changed());
   ASSERT_TRUE(other.read_again().ok());
   EXPECT_FALSE(other.table()->find(secret));

@@ -3,6 +3,7 @@
 in wrong places, paths and methods with two readings, bodies, streams without an end, and secrets. command_line/api_test.py has what works.
 Usage: attacks_on_api_test.py RONDO RONDOD [CASE ...]."""
 import contextlib
+import hashlib
 import http.client
 import json
 import os
@@ -355,7 +356,12 @@ def secrets_and_names(scheduler):
         if os.path.isfile(file):
             with open(file, "rb") as content:
                 answers.append(content.read().decode("latin-1"))
+    with open(os.path.join(scheduler.daemon.folder, "log"), encoding="utf-8") as log:
+        lines = log.read()
     for role, secret in scheduler.tokens.items():
+        # These are the first writes of this rondod, so each has its line.
+        assert f'info write command=token-add what="the-{role} {role}" before=(none) after="role={role}" user=' in lines, lines
+        assert hashlib.sha256(secret.encode()).hexdigest() not in lines, role
         assert not [answer for answer in answers if secret in answer], role
 
 

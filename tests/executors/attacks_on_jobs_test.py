@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import socket
 import sqlite3
 import ssl
@@ -479,6 +480,8 @@ def changes_are_logged(scheduler):
     assert "command=forged" in lines, "the job logs its parameters"
     for line in lines.split("\n"):
         assert not line.startswith("2026-01-01") and not any(c in line for c in "\r\x1b\u2028\u0085"), line
+        if " info write command=executor-drain " in line:
+            assert re.search(r' before="drained=(true|false)" after="drained=(true|false)" user=', line), line
         assert line.split(" ")[1:3] != ["info", "write"] or "command=forged" not in line.split(" what=")[0], line
 
 

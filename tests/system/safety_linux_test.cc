@@ -86,7 +86,8 @@ TEST_F(SafetyOnLinux, WithoutItsFileItDeletesNothingUntilConfirm) {
   EXPECT_EQ(json::serialize(rows[0]), R"({"what":"what an earlier run left","deletes":400,"of":400,"parts":"400 routes"})");
   ASSERT_TRUE(becomes([this] { return kernel_routes() == 1 && has_restarted(); }));
   EXPECT_THAT(health(), Not(HasSubstr("held")));
-  EXPECT_THAT(log_text(), AllOf(HasSubstr("warn safety stop: the deletion was confirmed"), HasSubstr("write command=confirm")));
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("warn safety stop: the deletion was confirmed"),
+                                HasSubstr(R"(write command=confirm what="" before="held=400" after="held=0" user=)")));
   EXPECT_FALSE(client->call("confirm", {}).has_value()) << "nothing is held any more";
   end();
 }

@@ -23,6 +23,9 @@ json::object held_json(const switch_agent::SafetyStop::Held& held) {
 void command_confirm(CommandContext& context, Reply reply) {
   const std::vector<switch_agent::SafetyStop::Held> confirmed = context.safety->confirm();
   if (confirmed.empty()) return reply.fail(Status{StatusCode::FailedPrecondition, "no deletion is held, so there is nothing to confirm"});
+  std::uint64_t held = 0;
+  for (const switch_agent::SafetyStop::Held& one : confirmed) held += one.count;
+  reply.tell_change("held=" + std::to_string(held), "held=0");
   context.agent->audit()->look_at_held();
   answer_each(std::move(reply), confirmed, held_json);
 }
@@ -30,7 +33,7 @@ void command_confirm(CommandContext& context, Reply reply) {
 }  // namespace
 
 void add_safety_command(DaemonAdder& commands) {
-  commands.add({"confirm", "Let the deletions go on that the safety stop holds", {}}, command_confirm);
+  commands.add({.name = "confirm", .help = "Let the deletions go on that the safety stop holds", .tells_change = true}, command_confirm);
 }
 
 void add_held(const CommandContext& context, json::array& troubles) {

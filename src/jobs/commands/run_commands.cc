@@ -69,6 +69,7 @@ void add_activity(json::object& row, const RunActivity& activity, const JobRun& 
 Jobs::Done<JobRun> answer_with_run(Jobs& jobs, Reply reply) {
   return [&jobs, reply = std::move(reply)](const Result<JobRun>& run) mutable {
     if (!run) return reply.fail(run.error());
+    reply.tell_change("(none)", "run=" + std::to_string(run->id));
     RemoteRuns(jobs).set_trace(run->id, reply.caller().trace);
     reply.finish(object_of(*run));
   };
@@ -102,6 +103,7 @@ void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   reply.expect_rows();
   jobs.backfill(arguments.text("name"), range, [&jobs, reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
     if (!runs) return reply.fail(runs.error());
+    reply.tell_change("(none)", "runs=" + std::to_string(runs->size()));
     for (const JobRun& run : *runs) {
       RemoteRuns(jobs).set_trace(run.id, reply.caller().trace);
       json::object row{{"scheduled", calendar::format_rfc3339(run.scheduled)}};
@@ -250,11 +252,13 @@ void add_requests(Adder& adder) {
              .arguments = {name_argument(),
                            {"parameters", ArgumentKind::Text, false, "For this run, in place of those of the job"},
                            {"address", ArgumentKind::Text, false, "The executor that gets the run: one that the group of the job has"}},
+             .tells_change = true,
              .keeps_to_group = true},
             trigger);
   adder.add({.name = "job-rerun",
              .help = "Run a run again that has ended without success, for its own instant",
              .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},
+             .tells_change = true,
              .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.rerun(arguments.integer("run", 0), answer_with_run(of, std::move(reply)));
@@ -266,6 +270,7 @@ void add_requests(Adder& adder) {
                            {"to", ArgumentKind::Text, true, "The last instant is before this time, which is not in the future"},
                            {"max", ArgumentKind::Integer, false, "The most instants: 1 to 1000, by default 100"},
                            {"dry_run", ArgumentKind::Flag, false, "Return the instants, and change nothing"}},
+             .tells_change = true,
              .keeps_to_group = true},
             backfill);
 }

@@ -262,6 +262,8 @@ void Executors::Impl::drain(const std::string& group, const std::string& address
   Node* const known = node(group, address);
   if (known == nullptr)
     return Reply{reply}.fail({StatusCode::NotFound, "group '" + group + "' has no executor " + address + ": `rondo executors` lists them"});
+  const auto text_of = [](bool drained) { return drained ? "drained=true" : "drained=false"; };
+  Reply{reply}.tell_change(text_of(known->is_drained), text_of(is_drained));
   known->is_drained = is_drained;
   find_room();
   if (!is_drained) jobs.has_room(handlers_of(group));

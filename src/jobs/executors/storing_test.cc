@@ -38,10 +38,16 @@ class StoringTest : public ExecutorsTest {
     ports.push_back(std::make_unique<AnswerPort>(answer));
     json::object request{{"id", 1}, {"command", "executor-drain"}, {"group", "web"}, {"address", address}};
     if (resumes) request["resume"] = "yes";
-    registry.dispatch(request, Reply{std::make_shared<Reply::State>(*ports.back(), 1)});
+    const auto state = std::make_shared<Reply::State>(*ports.back(), 1);
+    state->report =
+        std::make_shared<ChangeReport>([this](std::string_view, std::optional<std::string_view> before, std::string_view after) {
+          told = std::string{before.value_or("nothing")} + " -> " + std::string{after};
+        });
+    registry.dispatch(request, Reply{state});
     EXPECT_TRUE(becomes([&] { return !answer.empty(); }));
     return answer;
   }
+  std::string told;  // What the last drain has told a log.
 };
 
 const auto kIsToBeRepeated = AllOf(HasSubstr("200 {\"code\":500"), HasSubstr("send it again"));
@@ -157,8 +163,14 @@ TEST_F(StoringTest, ADrainIsAnsweredWhenItIsStored) {
   add_registered(1);
   EXPECT_THAT(drain(peers[0]->url()), HasSubstr("\"drained\":true"));
   EXPECT_TRUE(is_drained());
+  EXPECT_EQ(told, "drained=false -> drained=true");
+  static_cast<void>(drain(peers[0]->url()));
+  EXPECT_EQ(told, "drained=true -> drained=true") << "it was drained already";
   EXPECT_THAT(drain(peers[0]->url(), true), HasSubstr("\"drained\":false"));
   EXPECT_FALSE(is_drained());
+  EXPECT_EQ(told, "drained=true -> drained=false");
+  static_cast<void>(drain("http://127.0.0.1:1"));
+  EXPECT_EQ(told, "nothing -> ") << "there is no such executor";
 }
 
 /// It was answered as done, and a restart forgot it.
