@@ -55,6 +55,12 @@ Result<StoredJob> put_job(JobStore& store, Planner& planner, const JobEdit& edit
   return starts ? start_job(store, planner, edit.job.name, now) : stored;
 }
 
+/// 'changed' with StoredJob::before, which the store has read.
+Result<StoredJob> with_before(Result<StoredJob> changed, const Result<StoredJob>& before) {
+  if (changed && before) changed->before = std::make_shared<const StoredJob>(*before);
+  return changed;
+}
+
 }  // namespace
 
 Status check_edits(std::span<const JobEdit> edits, Planner& planner, WallTime now) {
@@ -83,7 +89,8 @@ Result<std::vector<StoredJob>> put_jobs(JobStore& store, Planner& planner, std::
       if (edit.job.parents != (known ? known->job.parents : std::vector<std::string>{})) moved.push_back(&edit);
       auto one = put_job(store, planner, edit, known, now);
       if (!one) return one.error().with_context(name_of(edit));
-      stored.push_back(std::move(*one));
+      one->before = nullptr;
+      stored.push_back(stored.size() < kJobsWithBefore ? *with_before(std::move(one), known) : std::move(*one));
     }
     FamilyReads reads(store);  // All of them are stored: a parent may be behind its children.
     for (const JobEdit* const edit : moved) {
@@ -100,19 +107,21 @@ Result<std::vector<StoredJob>> put_jobs(JobStore& store, Planner& planner, std::
 Result<StoredJob> start_job(JobStore& store, Planner& planner, const std::string& name, WallTime now) {
   const auto stored = store.find(name);
   if (stored && !is_readable(*stored)) return failure(StatusCode::DataLoss, stored->job.note);
-  if (!stored || stored->is_running) return stored;
+  if (!stored || stored->is_running) return with_before(stored, stored);
   const auto next = planner.first_after(stored->job, stored->id, now);
   if (!next) return failure(next.error());
   if (Status started = store.set_running(name, true, *next, {}); !started.ok()) return failure(std::move(started));
-  return store.find(name);
+  return with_before(store.find(name), stored);
 }
 
 Result<StoredJob> stop_job(JobStore& store, const std::string& name, const std::string& note) {
   if (!is_utf8(note)) return failure(StatusCode::InvalidArgument, "the note is not UTF-8");
   if (note.size() > limits::kJobText)
     return failure(StatusCode::InvalidArgument, "the note has more than " + std::to_string(limits::kJobText) + " bytes");
+  const auto before = store.find(name);
+  if (!before) return before;
   if (Status stopped = store.set_running(name, false, std::nullopt, note); !stopped.ok()) return failure(std::move(stopped));
-  return store.find(name);
+  return with_before(store.find(name), before);
 }
 
 std::string to_json(std::span<const JobEdit> edits) {

@@ -14,6 +14,9 @@
 
 namespace rondo::jobs {
 
+/// Jobs of one call that have StoredJob::before: each may have 64 KiB of parameters, and a log has no more of them.
+inline constexpr std::size_t kJobsWithBefore = 16;
+
 /// InvalidArgument for what is wrong with the edits themselves, whatever the store has.
 Status check_edits(std::span<const JobEdit> edits, Planner& planner, WallTime now);
 

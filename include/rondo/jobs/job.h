@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -132,6 +133,9 @@ struct StoredJob {
   /// requires has none and does not run. Set in the answers of Jobs::find(), list() and put_all(), not in a replay. Empty: nothing is
   /// known.
   std::string obstacle = {};
+  /// The job before the call; null if it is new. Set in the answers of Jobs::start() and stop(), and of put_all() for its first
+  /// 16 jobs, not in a replay.
+  std::shared_ptr<const StoredJob> before = {};
   /// Why its parameters were not checked. Set in the answers of Jobs::put_checked(). Empty: they were, or its handler has no check.
   std::string unchecked = {};
 };

@@ -127,9 +127,9 @@ void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
 }
 
 /// Answers with the job of a result.
-Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, const std::string& name, bool is_removed, Reply reply) {
-  return [&jobs, is_removed, tell = tell_changes(jobs, {name}, reply), reply](const Result<StoredJob>& stored) mutable {
-    if (stored) tell(is_removed ? std::vector<StoredJob>{} : std::vector{*stored});
+Jobs::Done<StoredJob> answer_with_job(Jobs& jobs, bool is_removed, Reply reply) {
+  return [&jobs, is_removed, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+    if (stored) tell_changes({*stored}, is_removed, reply);
     stored ? reply.finish(object_of_job(*stored, JobsView(jobs).next_of(*stored))) : reply.fail(stored.error());
   };
 }
@@ -190,13 +190,10 @@ namespace {
 
 void put_checked(Jobs& jobs, std::vector<JobEdit> edits, bool is_dry, Reply reply,
                  void (*answer)(Reply& reply, std::vector<json::object> objects)) {
-  std::vector<std::string> names;
-  for (const JobEdit& edit : edits) names.push_back(edit.job.name);
   jobs.put_checked(std::move(edits), is_dry,
-                   [&jobs, is_dry, tell = tell_changes(jobs, std::move(names), reply), answer,
-                    reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
+                   [&jobs, is_dry, answer, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
                      if (!put) return reply.fail(put.error());
-                     tell(*put);
+                     tell_changes(*put, false, reply);
                      std::vector<json::object> objects;
                      for (const StoredJob& stored : *put) objects.push_back(object_of_put(jobs, stored, is_dry));
                      answer(reply, std::move(objects));
@@ -297,8 +294,7 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   add_put_commands(adder);
   adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}, .tells_change = true, .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              const std::string name = arguments.text("name");
-              of.start(name, answer_with_job(of, name, false, std::move(reply)));
+              of.start(arguments.text("name"), answer_with_job(of, false, std::move(reply)));
             });
   adder.add({.name = "job-stop",
              .help = "Stop a job; planned runs that have not begun are skipped",
@@ -306,14 +302,12 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
              .tells_change = true,
              .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              const std::string name = arguments.text("name");
-              of.stop(name, arguments.text("note"), answer_with_job(of, name, false, std::move(reply)));
+              of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, false, std::move(reply)));
             });
   add_schedule_commands(adder);
   adder.add({.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}, .tells_change = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
-              const std::string name = arguments.text("name");
-              of.remove(name, answer_with_job(of, name, true, std::move(reply)));
+              of.remove(arguments.text("name"), answer_with_job(of, true, std::move(reply)));
             });
   add_run_commands(adder);
   adder.add({.name = "job-stats", .help = "Show figures and health of the job scheduler", .effect = CommandEffect::Reads},

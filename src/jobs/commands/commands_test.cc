@@ -47,6 +47,13 @@ class JobCommands : public ::testing::Test {
                   : is_away                ? Status{StatusCode::Unavailable, "the \x1b[31mserver is away"}
                                            : Status{StatusCode::InvalidArgument, "it is not 'good'"});
         });
+    jobs->handle_in_turn(
+        "late", [](const JobContext&) { return Status{}; },
+        [this](const Job&, const std::function<void(const Status&)>& checked) {
+          checks.push_back(checked);
+          if (checks.size() < 2) return;
+          for (const auto& waiting : std::exchange(checks, {})) waiting({});
+        });
     jobs->handle("gate", [opened = gate.get_future().share()](const JobContext&) { return opened.wait(), Status{}; });
     jobs->handle_async("stoppable", {.begin = [this](const AsyncRun& run) {
                          begun.insert_or_assign(run.run(), run);
@@ -62,6 +69,7 @@ class JobCommands : public ::testing::Test {
       return [this](const AdminWrite& write) {
         told = std::string{write.command};
         if (write.before) told += ": " + std::string{*write.before} + " -> " + std::string{write.after};
+        all_told.push_back(told);
       };
     };
     auto opened = AdminServer::open(runtime.scheduler(), registry, std::move(setup));
@@ -132,6 +140,8 @@ class JobCommands : public ::testing::Test {
 
   TemporaryFolder folder;
   std::string told;  // The last call that changed jobs. Read it when the call is answered.
+  std::vector<std::string> all_told;
+  std::vector<std::function<void(const Status&)>> checks;  // Of "late". Used by the thread of the program.
   std::promise<void> gate;
   std::map<std::int64_t, AsyncRun> begun;  // Runs of "stoppable". Used by the thread of the program.
   Runtime runtime;
@@ -158,6 +168,28 @@ TEST_F(JobCommands, AChangeOfAJobIsToldWithItsFields) {
   EXPECT_EQ(told, "job-remove: handler=ok running=false -> (none)");
   error("job-put", {{"definition", R"({"name":"a"})"}});
   EXPECT_EQ(told, "job-put") << "nothing was changed";
+  const std::string run = std::to_string(call("job-trigger", {{"name", "a"}}).at("run").as_int64());
+  EXPECT_EQ(told, "job-trigger: (none) -> run=" + run);
+  call("job-put", {{"definition", R"({"name":"hourly","handler":"ok","schedule":"cron 0 * * * *"})"}});
+  call("job-backfill", {{"name", "hourly"}, {"from", "2026-01-01T00:00:00Z"}, {"to", "2026-01-01T03:00:00Z"}});
+  EXPECT_EQ(told, "job-backfill: (none) -> runs=3");
+}
+
+/// Both calls wait for the check of the parameters while the job has its first owner.
+TEST_F(JobCommands, AChangeOfAJobIsToldFromTheOneBeforeIt) {
+  call("job-put", {{"definition", R"({"name":"a","handler":"ok","owner":"one"})"}});
+  all_told.clear();
+  const auto put = [this](const std::string& owner) {
+    const auto other = std::move(*AdminClient::connect((folder / "socket").string()));
+    EXPECT_TRUE(other->call("job-put", {{"definition", R"({"name":"a","handler":"late","owner":")" + owner + R"("})"}}).has_value());
+  };
+  std::thread second(put, "two");
+  put("three");
+  second.join();
+  ASSERT_EQ(all_told.size(), 2U);
+  const std::string first = all_told[0].ends_with("two") ? "two" : "three";
+  EXPECT_EQ(all_told[0], "job-put: handler=ok owner=one -> handler=late owner=" + first);
+  EXPECT_EQ(all_told[1], "job-put: owner=" + first + " -> owner=" + (first == "two" ? "three" : "two"));
 }
 
 TEST_F(JobCommands, TheAttemptsOfARunAreShown) {
@@ -208,7 +240,7 @@ TEST_F(JobCommands, AKillSaysWhatBecameOfTheRun) {
     }
     return std::string{};
   };
-  while (state(runs) != "running" && !HasFailure()) continue;
+  for (int calls = 0; state(runs) != "running" && !HasFailure(); ++calls) ASSERT_LT(calls, 100'000) << "the run never began";
   EXPECT_EQ(call("job-kill", {{"run", waits}}).at("stopping"), false) << "it had not begun";
   EXPECT_EQ(call("job-kill", {{"run", runs}}).at("stopping"), true);
   gate.set_value();

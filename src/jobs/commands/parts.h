@@ -42,9 +42,8 @@ Result<Job> checked_definition(const Arguments& arguments);
 /// the end of the next run is not known.
 std::vector<calendar::Firing> next_firings(const CompiledSchedule& compiled, WallTime after, std::size_t max);
 
-/// For a log: reads the jobs now, before a command changes them. The function tells what differs in those of its argument; a job that is
-/// not among them was removed.
-std::function<void(const std::vector<StoredJob>& jobs)> tell_changes(Jobs& jobs, std::vector<std::string> names, Reply& reply);
+/// Tells a log what a command has changed in the jobs of its answer: StoredJob::before, or all of a removed job.
+void tell_changes(const std::vector<StoredJob>& changed, bool are_removed, Reply& reply);
 
 inline ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, "Name of the job"}; }
 

@@ -1,13 +1,14 @@
 // parts.h: what commands change of jobs, for a log.
 #include <algorithm>
 #include <boost/json.hpp>
-#include <map>
-#include <memory>
+#include <span>
+#include <string>
 
 #include "admin/server.h"
 #include "commands/change_text.h"
 #include "jobs/commands/parts.h"
 #include "jobs/job_json.h"
+#include "jobs/put_jobs.h"
 #include "rondo/base/text.h"
 
 namespace rondo::jobs {
@@ -16,9 +17,6 @@ namespace json = boost::json;
 using commands::FieldValues;
 
 namespace {
-
-/// Jobs of one command of which a log has the change.
-constexpr std::size_t kTold = 16;
 
 FieldValues values_of(const StoredJob& stored) {
   json::error_code error;
@@ -42,33 +40,25 @@ void hide_parameters(FieldValues& from, FieldValues& to) {
 
 }  // namespace
 
-std::function<void(const std::vector<StoredJob>& jobs)> tell_changes(Jobs& jobs, std::vector<std::string> names, Reply& reply) {
+void tell_changes(const std::vector<StoredJob>& changed, bool are_removed, Reply& reply) {
   const Reply::TellChange tell = reply.tell_change();
-  if (!tell) return [](const std::vector<StoredJob>&) {};
-  const std::size_t beyond = names.size() - std::min(names.size(), kTold);
-  names.resize(names.size() - beyond);
-  const auto known = std::make_shared<std::map<std::string, FieldValues>>();
-  for (const std::string& name : names) {
-    jobs.find(name, [known, name](const Result<StoredJob>& stored) {
-      if (stored || stored.error().code() == StatusCode::NotFound) (*known)[name] = stored ? values_of(*stored) : FieldValues{};
-    });
+  if (!tell) return;
+  std::string all_before;
+  std::string all_after;
+  for (const StoredJob& job : std::span(changed).first(std::min(changed.size(), kJobsWithBefore))) {
+    const StoredJob* const old = are_removed ? &job : job.before.get();
+    FieldValues from = old != nullptr ? values_of(*old) : FieldValues{};
+    FieldValues to = are_removed ? FieldValues{} : values_of(job);
+    hide_parameters(from, to);
+    const auto [before, after] = commands::change_text(from, to);
+    if (before == after) continue;
+    const std::string of = changed.size() == 1 ? "" : (all_before.empty() ? "" : "; ") + escape_text(job.job.name) + ": ";
+    all_before += of + before;
+    all_after += of + after;
   }
-  return [tell, known, beyond, is_one = names.size() == 1](const std::vector<StoredJob>& changed) {
-    std::string all_before;
-    std::string all_after;
-    for (auto& [name, from] : *known) {
-      const auto now = std::ranges::find_if(changed, [&](const StoredJob& stored) { return stored.job.name == name; });
-      FieldValues to = now == changed.end() ? FieldValues{} : values_of(*now);
-      hide_parameters(from, to);
-      const auto [before, after] = commands::change_text(from, to);
-      if (before == after) continue;
-      const std::string of = is_one ? "" : (all_before.empty() ? "" : "; ") + escape_text(name) + ": ";
-      all_before += of + before;
-      all_after += of + after;
-    }
-    const std::string more = beyond == 0 ? "" : " (and of " + std::to_string(beyond) + " more jobs)";
-    tell(shorten(all_before, kAdminWriteWords) + more, shorten(all_after, kAdminWriteWords) + more);
-  };
+  const std::size_t beyond = changed.size() - std::min(changed.size(), kJobsWithBefore);
+  const std::string more = beyond == 0 ? "" : " (and of " + std::to_string(beyond) + " more jobs)";
+  tell(shorten(all_before, kAdminWriteWords) + more, shorten(all_after, kAdminWriteWords) + more);
 }
 
 }  // namespace rondo::jobs
