@@ -90,6 +90,7 @@ void Reply::State::lose_caller() {
 void Reply::State::end_failed(const Status& why) {
   ReplyPort* const to = std::exchange(port, nullptr);
   on_gone = {};
+  if (report != nullptr) report->fail(why.code());
   report.reset();
   to->send(error_frame(id, why));
   to->ended(false);

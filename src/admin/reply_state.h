@@ -31,24 +31,32 @@ class ReplyPort {
 };
 
 /// Reports what a call changes: each of its rows, or all of it with an empty 'row'. Reports it without a change when nothing can tell the
-/// change any more.
+/// change any more. All texts are valid during the call.
 class ChangeReport {
  public:
-  using Tell = std::function<void(std::string_view row, std::optional<std::string_view> before, std::string_view after)>;
+  struct Told {
+    std::string_view row = {};
+    std::optional<std::string_view> before = {};
+    std::string_view after = {};
+    std::string_view error = {};  // The code of the error with which the answer ended, if no change was told.
+  };
+  using Tell = std::function<void(const Told& told)>;
   explicit ChangeReport(Tell tell) : tell_(std::move(tell)) {}
   ~ChangeReport() {
-    if (!is_told_) tell_({}, std::nullopt, {});
+    if (!is_told_) tell_({.error = error_});
   }
   ChangeReport(const ChangeReport&) = delete;
   ChangeReport& operator=(const ChangeReport&) = delete;
   void tell(std::string_view row, std::string_view before, std::string_view after) {
     is_told_ = true;
-    tell_(row, before, after);
+    tell_({.row = row, .before = before, .after = after});
   }
+  void fail(StatusCode code) noexcept { error_ = to_string(code); }
 
  private:
   const Tell tell_;
   bool is_told_ = false;
+  std::string_view error_;
 };
 
 struct Reply::State {
@@ -69,7 +77,7 @@ struct Reply::State {
   std::int64_t id;
   Caller caller;
   std::function<void()> on_gone = {};
-  std::shared_ptr<ChangeReport> report = {};  // For a call whose change is told (CommandSpec::tells_change), until the answer ends.
+  std::shared_ptr<ChangeReport> report = {};  // For a call whose change is told (CommandSpec::is_reported), until the answer ends.
   bool has_rows = false;
   std::string rows;  // The present page: JSON texts joined by commas.
   std::size_t row_count = 0;

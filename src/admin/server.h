@@ -61,6 +61,7 @@ struct AdminWrite {
   bool is_told_later = false;  // on_change gets the call, too.
   std::optional<std::string_view> before = {};  // For on_change: the changed fields (Reply::tell_change).
   std::string_view after = {};
+  std::string_view error = {};  // For on_change: the code of the error with which the call ended (to_string()); empty: none.
 };
 /// The most bytes of a write's arguments that are reported.
 inline constexpr std::size_t kAdminWriteWords = 256;

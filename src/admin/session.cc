@@ -255,17 +255,17 @@ void AdminSession::report_write(const CommandSpec& spec, const Arguments& argume
     rows = all.size();
   }
   what.resize(std::min(what.size(), kAdminWriteWords));
-  auto on_change = spec.tells_change && options_.on_change ? options_.on_change() : nullptr;
+  auto on_change = options_.on_change ? options_.on_change() : nullptr;
   const bool is_told_later = static_cast<bool>(on_change);
   options_.on_write({.caller = caller_, .command = spec.name, .what = what, .rows = rows, .is_told_later = is_told_later});
   if (!is_told_later) return;
   // The change may be known when the session has ended.
-  answer.report =
-      std::make_shared<ChangeReport>([on_change = std::move(on_change), caller = caller_, name = spec.name, what = std::move(what), rows](
-                                         std::string_view row, std::optional<std::string_view> before, std::string_view after) {
-        AdminWrite write{.caller = caller, .command = name, .what = what, .rows = rows, .before = before, .after = after};
-        if (!row.empty()) write.what = row.substr(0, kAdminWriteWords);
-        if (!row.empty()) write.rows = 1;
+  answer.report = std::make_shared<ChangeReport>(
+      [on_change = std::move(on_change), caller = caller_, name = spec.name, what = std::move(what), rows](const ChangeReport::Told& told) {
+        AdminWrite write{
+            .caller = caller, .command = name, .what = what, .rows = rows, .before = told.before, .after = told.after, .error = told.error};
+        if (!told.row.empty()) write.what = told.row.substr(0, kAdminWriteWords);
+        if (!told.row.empty()) write.rows = 1;
         on_change(write);
       });
 }

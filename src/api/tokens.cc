@@ -255,8 +255,7 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::
                     .arguments = {{"name", ArgumentKind::Text, true, "Name, for logs and to remove it"},
                                   {"role", ArgumentKind::Text, true, "viewer, worker, operator or admin"},
                                   {"group", ArgumentKind::Text, false, "The only group of executors whose jobs it may see and command"}},
-                    .effect = CommandEffect::Administers,
-                    .tells_change = true},
+                    .effect = CommandEffect::Administers},
                    [&tokens, &groups, changed](const Arguments& arguments, const Reply& reply) {
                      Reply answer = reply;
                      const std::optional<Role> role = role_named(arguments.text("role"));
@@ -274,8 +273,7 @@ Status add_token_commands(CommandRegistry& registry, Tokens& tokens, const std::
   return registry.add({.name = "token-remove",
                        .help = "Remove a token of the API, and close its connections",
                        .arguments = {{"name", ArgumentKind::Text, true, "Name of the token"}},
-                       .effect = CommandEffect::Administers,
-                       .tells_change = true},
+                       .effect = CommandEffect::Administers},
                       [&tokens, changed](const Arguments& arguments, const Reply& reply) {
                         Reply answer = reply;
                         const std::string name = arguments.text("name");

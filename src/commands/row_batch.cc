@@ -197,11 +197,9 @@ void command_write(Context& context, const Arguments& arguments, Reply reply) {
 }  // namespace
 
 void add_batch_command(StandardAdder& commands) {
-  commands.add({.name = "write",
-                .help = "Write rows of any tables, all or none",
-                .arguments = {{"rows", ArgumentKind::Rows, true, "Rows"}},
-                .tells_change = true},
-               command_write);
+  commands.add(
+      {.name = "write", .help = "Write rows of any tables, all or none", .arguments = {{"rows", ArgumentKind::Rows, true, "Rows"}}},
+      command_write);
 }
 
 }  // namespace rondo::commands

@@ -235,11 +235,9 @@ void add_write_commands(StandardAdder& commands) {
                 .help = "Write a row; fields that are not named keep their value",
                 .arguments = {table_argument(), key_argument(), optional("fields", ArgumentKind::Fields, "Fields"), wait,
                               optional("replace", ArgumentKind::Flag, "Fields that are not named go"),
-                              optional("unset", ArgumentKind::Fields, "Fields that go; their values do not count")},
-                .tells_change = true},
+                              optional("unset", ArgumentKind::Fields, "Fields that go; their values do not count")}},
                command_set);
-  commands.add({.name = "del", .help = "Delete a row", .arguments = {table_argument(), key_argument(), wait}, .tells_change = true},
-               command_del);
+  commands.add({.name = "del", .help = "Delete a row", .arguments = {table_argument(), key_argument(), wait}}, command_del);
 }
 
 }  // namespace rondo::commands

@@ -33,7 +33,7 @@ void command_confirm(CommandContext& context, Reply reply) {
 }  // namespace
 
 void add_safety_command(DaemonAdder& commands) {
-  commands.add({.name = "confirm", .help = "Let the deletions go on that the safety stop holds", .tells_change = true}, command_confirm);
+  commands.add({.name = "confirm", .help = "Let the deletions go on that the safety stop holds"}, command_confirm);
 }
 
 void add_held(const CommandContext& context, json::array& troubles) {

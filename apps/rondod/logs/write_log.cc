@@ -18,6 +18,7 @@ constexpr std::size_t kWritersMost = 256;
 void WriteLog::add(const AdminWrite& write) {
   const Caller& caller = write.caller;
   if (!caller.token.empty()) names_.insert_or_assign(caller.user, rondo::name_of(caller));
+  if (!write.error.empty()) return add_failed(write);
   const bool is_bulk = write.command == "load" || write.command == "write";
   if (is_bulk && (!write.before || credit_ == 0)) {
     if (rows_.size() >= kWritersMost) flush();
@@ -46,18 +47,37 @@ void WriteLog::add(const AdminWrite& write) {
   log_.info("write", {{"command", write.command}, {"what", what}, {"user", user}, {"uid", caller.user}, {"pid", caller.process}});
 }
 
+void WriteLog::add_failed(const AdminWrite& write) {
+  const Caller& caller = write.caller;
+  if (failed_credit_ == 0) {
+    if (failed_.size() >= kWritersMost) flush();
+    ++failed_[{caller.user, caller.process, std::string{write.command}}];
+    return;
+  }
+  --failed_credit_;
+  log_.info("failed write", {{"command", write.command},
+                             {"what", hide_secrets(write.what)},
+                             {"error", write.error},
+                             {"user", name_of(caller.user)},
+                             {"uid", caller.user},
+                             {"pid", caller.process}});
+}
+
 void WriteLog::flush() {
   for (const auto& [writer, rows] : rows_) {
     const auto& [user, process, table] = writer;
     log_.info("bulk write", {{"table", table}, {"rows", rows}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
   }
   rows_.clear();
-  for (const auto& [writer, calls] : calls_) {
-    const auto& [user, process, command] = writer;
-    log_.info("writes", {{"command", command}, {"calls", calls}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
+  for (const auto& [message, sums] : {std::pair{"writes", &calls_}, std::pair{"failed writes", &failed_}}) {
+    for (const auto& [writer, calls] : *sums) {
+      const auto& [user, process, command] = writer;
+      log_.info(message, {{"command", command}, {"calls", calls}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
+    }
+    sums->clear();
   }
-  calls_.clear();
   credit_ = std::min(credit_ + kLinesOfSecond, kBurst);
+  failed_credit_ = std::min(failed_credit_ + kLinesOfSecond, kBurst);
 }
 
 const std::string& WriteLog::name_of(std::uint32_t user) {

@@ -31,12 +31,16 @@ class WriteLog {
   static constexpr unsigned kBurst = 16;
   static constexpr unsigned kLinesOfSecond = 4;
 
+  /// Failed calls have a rate of their own, so nobody hides the writes of others behind them.
+  void add_failed(const AdminWrite& write);
   const std::string& name_of(std::uint32_t user);
 
   Log& log_;
   unsigned credit_ = kBurst;
+  unsigned failed_credit_ = kBurst;
   std::map<Writer, std::uint64_t> rows_;
   std::map<Writer, std::uint64_t> calls_;
+  std::map<Writer, std::uint64_t> failed_;
   std::map<std::uint32_t, std::string> names_;
 };
 

@@ -57,12 +57,10 @@ struct CommandSpec {
   std::string help = {};  // One line.
   std::vector<ArgumentSpec> arguments = {};
   CommandEffect effect = CommandEffect::Writes;
-  /// True if a log and the journal get the call of a command that writes. False for reports of programs, several a second.
-  /// A call with the flag "dry_run" is no write.
+  /// True if a log and the journal get the call of a command that writes: the journal when it begins, the log when the change is known
+  /// (Reply::tell_change(), tell_rows()) or when the answer has ended. False for reports of programs, several a second. A call with the
+  /// flag "dry_run" is no write.
   bool is_reported = true;
-  /// True if the handler calls Reply::tell_change() or tell_rows(). Then a log has the call when the change is known, or when the answer
-  /// has ended.
-  bool tells_change = false;
   /// True if the handler keeps a caller with a group (Caller::group) to that group. Such callers may call no other command.
   bool keeps_to_group = false;
 };
@@ -131,7 +129,7 @@ class Reply {
   void finish(const boost::json::object& result);
   /// Ends the answer with an error. 'why' must not be ok.
   void fail(const Status& why);
-  /// For a command with CommandSpec::tells_change: what gives a log the changed fields, such as "mtu=1500" and "mtu=9000"
+  /// For a command with CommandSpec::is_reported: what gives a log the changed fields, such as "mtu=1500" and "mtu=9000"
   /// (src/commands/change_text.h). Call it once; the log gets a call of the command without one when the answer has ended and all copies
   /// are gone. Empty if no log wants it.
   using TellChange = std::function<void(std::string_view before, std::string_view after)>;

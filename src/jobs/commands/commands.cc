@@ -273,14 +273,12 @@ void add_put_commands(Adder& adder) {
              .help = "Add or edit a job",
              .arguments = {{"definition", ArgumentKind::Text, true, "The job as a JSON object"},
                            {"start", ArgumentKind::Flag, false, "Start a new job"},
-                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}},
-             .tells_change = true},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the job, and change nothing"}}},
             put);
   adder.add({.name = "jobs-put",
              .help = "Add or edit several jobs: all of them, or none",
              .arguments = {{"definitions", ArgumentKind::Text, true, "The jobs as a JSON array; 'running' starts or stops one"},
-                           {"dry_run", ArgumentKind::Flag, false, "Check the jobs, and change nothing"}},
-             .tells_change = true},
+                           {"dry_run", ArgumentKind::Flag, false, "Check the jobs, and change nothing"}}},
             put_all);
 }
 
@@ -292,20 +290,19 @@ Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   adder.add({.name = "job", .help = "Show one job", .arguments = {name_argument()}, .effect = CommandEffect::Reads, .keeps_to_group = true},
             show);
   add_put_commands(adder);
-  adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}, .tells_change = true, .keeps_to_group = true},
+  adder.add({.name = "job-start", .help = "Start a job", .arguments = {name_argument()}, .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.start(arguments.text("name"), answer_with_job(of, false, std::move(reply)));
             });
   adder.add({.name = "job-stop",
              .help = "Stop a job; planned runs that have not begun are skipped",
              .arguments = {name_argument(), {"note", ArgumentKind::Text, false, "Reason, for people"}},
-             .tells_change = true,
              .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.stop(arguments.text("name"), arguments.text("note"), answer_with_job(of, false, std::move(reply)));
             });
   add_schedule_commands(adder);
-  adder.add({.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}, .tells_change = true},
+  adder.add({.name = "job-remove", .help = "Remove a job and its runs", .arguments = {name_argument()}},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.remove(arguments.text("name"), answer_with_job(of, true, std::move(reply)));
             });

@@ -252,13 +252,11 @@ void add_requests(Adder& adder) {
              .arguments = {name_argument(),
                            {"parameters", ArgumentKind::Text, false, "For this run, in place of those of the job"},
                            {"address", ArgumentKind::Text, false, "The executor that gets the run: one that the group of the job has"}},
-             .tells_change = true,
              .keeps_to_group = true},
             trigger);
   adder.add({.name = "job-rerun",
              .help = "Run a run again that has ended without success, for its own instant",
              .arguments = {{"run", ArgumentKind::Integer, true, "Number of the run"}},
-             .tells_change = true,
              .keeps_to_group = true},
             [](Jobs& of, const Arguments& arguments, Reply reply) {
               of.rerun(arguments.integer("run", 0), answer_with_run(of, std::move(reply)));
@@ -270,7 +268,6 @@ void add_requests(Adder& adder) {
                            {"to", ArgumentKind::Text, true, "The last instant is before this time, which is not in the future"},
                            {"max", ArgumentKind::Integer, false, "The most instants: 1 to 1000, by default 100"},
                            {"dry_run", ArgumentKind::Flag, false, "Return the instants, and change nothing"}},
-             .tells_change = true,
              .keeps_to_group = true},
             backfill);
 }

@@ -89,7 +89,6 @@ Status Executors::add_commands(CommandRegistry& registry) {
                        .arguments = {{"group", ArgumentKind::Text, true, "Name of the group"},
                                      {"address", ArgumentKind::Text, true, "Address of the executor"},
                                      {"resume", ArgumentKind::Text, false, "yes: give it runs again"}},
-                       .tells_change = true,
                        .keeps_to_group = true},
                       [parts](const Arguments& arguments, Reply reply) { parts->drain(arguments, std::move(reply)); });
 }
