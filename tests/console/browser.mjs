@@ -326,6 +326,35 @@ async function a_daemon_that_hangs_is_named() {
   await end(made);
 }
 
+/// A browser whose clock is wrong by ten minutes shows the times of the server.
+async function the_clock_of_the_browser_may_be_wrong() {
+  const { run } = JSON.parse((await command('job-trigger', { name: 'talks' })).text);
+  for (const ahead of [600_000, -600_000]) {
+    const made = await signedIn('viewer');
+    const { page } = made;
+    await page.addInitScript((shift) => {
+      globalThis.Date = class extends Date {
+        constructor(...given) {
+          super(...(given.length > 0 ? given : [new.target.now()]));
+        }
+        static now() {
+          return super.now() + shift;
+        }
+      };
+    }, ahead);
+    await page.goto(`${given.base}/console/jobs/talks/${run}`);
+    check(Math.abs((await page.evaluate(() => Date.now())) - ahead - Date.now()) < 300_000, 'the clock of the browser is right');
+    await page.locator('main li', { hasText: /running for [1-9][0-9.]* s/ }).waitFor();
+    await visit(page, 'jobs');
+    const row = '[aria-label=Jobs] tr:has(a:text-is("each-second"))';
+    await page.waitForSelector(`${row} .state:text-is("succeeded")`);
+    const notes = await page.locator(`${row} .note`).allTextContents();
+    check(notes.length === 2 && notes.every((note) => /^(now|in \S+ s|\S+ s ago)$/.test(note)), `each-second: ${notes}`);
+    await end(made);
+  }
+  equal((await command('job-kill', { run })).status, 200, 'status of the kill');
+}
+
 /// Each step of a change appears with its time while the reader looks.
 async function a_change_is_traced() {
   const made = await signedIn();
@@ -693,6 +722,7 @@ await run([
   a_link_signs_nobody_over,
   tabs_sign_in_and_out_together,
   a_daemon_that_hangs_is_named,
+  the_clock_of_the_browser_may_be_wrong,
   a_change_is_traced,
   it_is_found_why_a_route_waits,
   the_page_is_guarded_by_its_headers,

@@ -1,5 +1,6 @@
 // Calls of rondod's commands (POST /api/v1/COMMAND), with the session cookie of the browser.
 import { signal } from '@preact/signals';
+import { noteDate } from './clock';
 
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 export type Arguments = Record<string, Json | undefined>;
@@ -83,8 +84,10 @@ async function send<T>(method: string, path: string, body: Arguments | undefined
   const request: RequestInit = { method, credentials: 'same-origin', cache: 'no-store', signal: abort.signal };
   request.headers = { Accept: accept, 'Rondo-Session-Key': used, ...(method === 'POST' && { 'Content-Type': 'application/json' }) };
   if (method === 'POST') request.body = JSON.stringify(body ?? {});
+  const sent = Date.now();
   try {
     const response = await fetch(path, request);
+    noteDate(response.headers.get('Date'), sent);
     return response.ok ? await read(response) : await refused(response, path, used);
   } catch (error) {
     if (error instanceof ApiError || signal?.aborted) throw error;

@@ -1,4 +1,5 @@
 // Numbers and times as people read them.
+import { now } from './clock';
 import { zone } from './state';
 
 const kGroups = new Intl.NumberFormat('en-US');
@@ -68,9 +69,9 @@ export function instant(text: string | null | undefined, fraction = false): stri
 }
 
 /// How far an instant is from now: "in 5 min", "3 s ago".
-export function away(text: string | null | undefined, now = Date.now()): string {
+export function away(text: string | null | undefined): string {
   if (!text) return '–';
-  const difference = new Date(text).getTime() - now;
+  const difference = new Date(text).getTime() - now.value;
   if (Math.abs(difference) < 1000) return 'now';
   return difference > 0 ? `in ${span(difference)}` : `${span(-difference)} ago`;
 }

@@ -1,4 +1,5 @@
 // The runs that failed lately, one line a job.
+import { serverTime } from '../clock';
 import { count, instant, kLocalZone } from '../format';
 import { useLivePages } from '../parts/live_pages';
 import type { Rows } from '../parts/paged';
@@ -17,8 +18,8 @@ const kLinks = 5;
 
 /// The newest night of which a part is over, from six in the evening to eight in the morning of today, in the zone that the reader has chosen.
 function night(): { from: number; until: number } {
-  const evening = new Date();
-  const morning = new Date();
+  const evening = new Date(serverTime());
+  const morning = new Date(serverTime());
   if (zone.value === 'utc') {
     evening.setUTCDate(evening.getUTCDate() - 1);
     return { from: evening.setUTCHours(18, 0, 0, 0), until: morning.setUTCHours(8, 0, 0, 0) };
@@ -49,8 +50,8 @@ const shortly = (ms: number) => instant(new Date(ms).toISOString()).slice(0, 16)
 export function Failures() {
   const asked = place.value.query.get('since') as Time | null;
   const since = kTimes.find(([time]) => time === asked)?.[0] ?? 'day';
-  const { from, until } = since === 'night' ? night() : { from: Date.now() - kLengths[since], until: Infinity };
-  const isOver = until < Date.now();
+  const { from, until } = since === 'night' ? night() : { from: serverTime() - kLengths[since], until: Infinity };
+  const isOver = until < serverTime();
   const key = `failures ${since} ${since === 'night' ? from : ''}`;
   const failed = useLivePages<Run>(key, (before, signal) => failuresUntil(from, until, before, signal), (a, b) => b.run - a.run, isOver ? 0 : 5000);
   const groups = byJob(failed.rows);

@@ -8,7 +8,7 @@ import { A, go, to } from '../router';
 import { tell, textOf, usePoll, zone } from '../state';
 import { kFields, shown } from './job_fields';
 import { JobState } from './jobs';
-import { definitionOf, escaped, hasEnded, type Instant, lateness, type JobRow, jobAt, kRunKinds, mayDefine, now, plain, preview, type Preview, ranFor, type Run, runAt, runsOf } from './jobs_data';
+import { definitionOf, escaped, hasEnded, type Instant, lateness, type JobRow, jobAt, kRunKinds, mayDefine, plain, preview, type Preview, ranFor, type Run, runAt, runsOf } from './jobs_data';
 
 type Asked = 'run' | 'stop' | 'backfill' | 'remove';
 
@@ -132,7 +132,7 @@ export function PreviewList({ preview: { words, zone: own, instants, troubles },
           rows={instants}
           id={(one) => one.at}
           columns={[
-            { name: jobZone, cell: (one) => <>{one.local.replace('T', ' ')} <span class="note">{away(one.at, now.value)}</span></> },
+            { name: jobZone, cell: (one) => <>{one.local.replace('T', ' ')} <span class="note">{away(one.at)}</span></> },
             ...(jobZone === reader ? [] : [{ name: reader, cell: (one: { at: string }) => instant(one.at) }]),
             ...(instants.some((one) => one.clock_change) ? [{ name: 'Clock', cell: clockOf }] : []),
           ]}

@@ -8,7 +8,7 @@ import { A, go, place, setQuery, to } from '../router';
 import { Failures } from './failures';
 import { Job, StopOrStart } from './job';
 import { EditJob, NewJob } from './job_form';
-import { type JobRow, jobAt, listJobs, mayDefine, now } from './jobs_data';
+import { type JobRow, jobAt, listJobs, mayDefine } from './jobs_data';
 import { NextHours } from './load';
 import { RunPage } from './run';
 
@@ -32,13 +32,13 @@ export function JobState({ job }: { job: JobRow }) {
 function Next({ job }: { job: JobRow }) {
   if (!job.running) return <span class="note">{job.stop_note}</span>;
   if (job.parents?.length) return <>after {job.parents.map((parent, i) => <>{i > 0 && ', '}<A href={jobAt(parent)}>{parent}</A></>)}</>;
-  return job.next ? <>{instant(job.next)} <span class="note">{away(job.next, now.value)}</span></> : <>–</>;
+  return job.next ? <>{instant(job.next)} <span class="note">{away(job.next)}</span></> : <>–</>;
 }
 
 function Last({ job }: { job: JobRow }) {
   if (!job.last_state) return <span class="note">never</span>;
-  const success = job.last_success ? `succeeded ${away(job.last_success, now.value)}` : 'no success';
-  return <><State state={job.last_state} /> <span class="note">{away(job.last_ended, now.value)}{job.last_state !== 'succeeded' && `, ${success}`}</span></>;
+  const success = job.last_success ? `succeeded ${away(job.last_success)}` : 'no success';
+  return <><State state={job.last_state} /> <span class="note">{away(job.last_ended)}{job.last_state !== 'succeeded' && `, ${success}`}</span></>;
 }
 
 function AllJobs() {

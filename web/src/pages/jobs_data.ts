@@ -1,6 +1,6 @@
 // What the pages of jobs share: the answers of the daemon, and how they are asked for.
-import { signal } from '@preact/signals';
 import { ApiError, call, type Json, mayWrite, session } from '../api';
+import { now } from '../clock';
 import { span } from '../format';
 import type { Rows } from '../parts/paged';
 import type { Kind } from '../parts/parts';
@@ -88,12 +88,6 @@ export const runAt = (name: string, run: number) => to(['jobs', name, String(run
 
 /// A token of a group of executors commands its jobs, and does not define any.
 export const mayDefine = () => mayWrite() && !session.value?.group;
-
-/// The time, each second, for texts such as "in 5 s".
-export const now = signal(Date.now());
-setInterval(() => {
-  if (!document.hidden) now.value = Date.now();
-}, 1000);
 
 /// The bytes of a text of the daemon, which has \xHH for bytes that are no safe text.
 export function bytesOf(text: string): Uint8Array<ArrayBuffer> {

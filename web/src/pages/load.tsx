@@ -1,5 +1,6 @@
 // How many runs the next hours bring, a bar a minute, and the jobs of one minute.
 import { call } from '../api';
+import { serverTime } from '../clock';
 import { count, instant } from '../format';
 import type { Rows } from '../parts/paged';
 import { Choice, Empty, List, Page, Panel, Waiting } from '../parts/parts';
@@ -26,7 +27,7 @@ const kReach = 4;
 /// The load of the next so many milliseconds. It is asked for again each minute.
 export function useLoad(length: number) {
   return usePoll(`load ${length}`, (signal) => {
-    const from = Math.floor(Date.now() / kMinute) * kMinute;
+    const from = Math.floor(serverTime() / kMinute) * kMinute;
     return call<Load>('job-load', { from: new Date(from).toISOString(), to: new Date(from + length).toISOString() }, signal);
   }, kMinute);
 }
@@ -91,7 +92,7 @@ async function jobsOf(begin: number, signal: AbortSignal): Promise<{ found: Star
   for (let page = 0; page < kPages && (page === 0 || after !== undefined); ++page) {
     const { rows, next } = await call<Rows<JobRow>>('jobs', { state: 'running', count: 200, after }, signal);
     // Of the minute under way the instants of a job may be over.
-    could.push(...rows.filter((job) => job.next && (begin <= Date.now() || Date.parse(job.next) < begin + kMinute)));
+    could.push(...rows.filter((job) => job.next && (begin <= serverTime() || Date.parse(job.next) < begin + kMinute)));
     after = next;
   }
   const found: Starts[] = [];

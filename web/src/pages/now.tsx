@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { call } from '../api';
+import { serverTime } from '../clock';
 import { bytes, count, short, span } from '../format';
 import { Chart } from '../parts/chart';
 import { Bar, Empty, Figure, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
@@ -91,7 +92,7 @@ function note(top: Top) {
     rates.value = { last: top, times: [], turns: [], done: [], orders: [] };
     return;
   }
-  const now = Date.now() / 1000;
+  const now = serverTime() / 1000;
   // Nothing was measured while the page was hidden, or the daemon gave no answer.
   const isGap = seconds > kGap;
   const add = <T,>(list: T[], value: T, gap: T) => [...list, ...(isGap ? [gap, value] : [value])].slice(-kKept);

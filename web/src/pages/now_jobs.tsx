@@ -1,5 +1,6 @@
 // The part of the first page about jobs.
 import { call } from '../api';
+import { serverTime } from '../clock';
 import { count, instant, span } from '../format';
 import { Empty, Figure, List, Panel, Waiting } from '../parts/parts';
 import { A, to } from '../router';
@@ -29,7 +30,7 @@ export function NowJobs() {
 }
 
 function Known({ stats, error }: { stats: Stats | undefined; error: ReturnType<typeof usePoll>['error'] }) {
-  const failed = usePoll('newest failures', (signal) => failures(Date.now() - kDay, undefined, signal, 50), 5000);
+  const failed = usePoll('newest failures', (signal) => failures(serverTime() - kDay, undefined, signal, 50), 5000);
   const load = useLoad(kHour);
   const groups = byJob(failed.data?.rows ?? []).slice(0, kShown);
   return (
