@@ -355,6 +355,45 @@ async function the_clock_of_the_browser_may_be_wrong() {
   equal((await command('job-kill', { run })).status, 200, 'status of the kill');
 }
 
+/// A session has only some streams. The page that gets none says so, and follows its row once another page has closed.
+async function a_row_is_traced_once_a_stream_is_free() {
+  const made = await signedIn('operator');
+  const { context, page } = made;
+  const path = 'tables/ROUTE_TABLE/198.51.102.0%2F24';
+  const holders = [];
+  for (let i = 0; i < 4; i++) {
+    const holder = await context.newPage();
+    const accepted = holder.waitForResponse((response) => response.url().endsWith('/trace') && response.status() === 200);
+    await holder.goto(`${given.base}/console/${path}`);
+    await accepted;
+    holders.push(holder);
+  }
+  await page.bringToFront();
+  await visit(page, path);
+  const refused = 'main [role=alert]:has-text("may have no more")';
+  await page.waitForSelector(refused);
+  const waits = 'main .panel:has(h2:has-text("What happens")) .message';
+  equal(await page.locator(waits).count(), 1, 'messages about the trace');
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    equal(await violations(page), [], `violations, ${colorScheme}`);
+    await picture(page, `no-stream-${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await picture(page, 'no-stream-phone');
+  await holders[0].close();
+  await page.waitForSelector(`${waits}:has-text("Nothing yet.")`);
+  equal(await page.locator(refused).count(), 0, 'refusals after the stream is open');
+  equal((await command('set', { table: 'ROUTE_TABLE', key: '198.51.102.0/24', fields: [['nexthop_group', '889']] })).status, 200, 'status');
+  await page.waitForSelector('[aria-label=Steps] .state:has-text("parked")');
+  // Steps that the page has not seen are not passed over in silence.
+  await page.click('button:has-text("Pause")');
+  await page.waitForSelector(`${waits}:has-text("The page is paused")`);
+  await page.click('button:has-text("Continue")');
+  await page.waitForSelector('[aria-label=Steps] tr:last-child:has-text("reopened")');
+  await end(made);
+}
+
 /// Each step of a change appears with its time while the reader looks.
 async function a_change_is_traced() {
   const made = await signedIn();
@@ -724,6 +763,7 @@ await run([
   a_daemon_that_hangs_is_named,
   the_clock_of_the_browser_may_be_wrong,
   a_change_is_traced,
+  a_row_is_traced_once_a_stream_is_free,
   it_is_found_why_a_route_waits,
   the_page_is_guarded_by_its_headers,
   a_session_serves_its_own_page_alone,

@@ -123,12 +123,14 @@ export function call<T>(command: string, args: Arguments = {}, signal?: AbortSig
   return send('POST', `/api/v1/${command}`, args, (response) => response.json() as Promise<T>, { signal, patience });
 }
 
-/// Calls a command whose answer has no end: 'onRow' gets each row. Returns a function that ends it. 'onEnd' gets the error, if there is one.
-export function follow<Row>(command: string, args: Arguments, onRow: (row: Row) => void, onEnd: (error?: ApiError) => void): () => void {
+/// Calls a command whose answer has no end: 'onRow' gets each row. Returns a function that ends it. 'onEnd' gets the error, if there is one; 'onOpen' is
+/// called once rondod has accepted the call.
+export function follow<Row>(command: string, args: Arguments, onRow: (row: Row) => void, onEnd: (error?: ApiError) => void, onOpen: () => void): () => void {
   const abort = new AbortController();
   void (async () => {
     try {
       const response = await send('POST', `/api/v1/${command}`, args, async (begun) => begun, { signal: abort.signal, accept: 'text/event-stream' });
+      onOpen();
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
       let rest = '';
       for (;;) {

@@ -40,6 +40,10 @@ interface Row {
 }
 
 const kTraced = 500;
+/// A trace that rondod has refused or ended is asked for again after so long.
+const kAgain_ms = 3000;
+/// A step of the page itself: the trace was interrupted.
+const kReopened = 'reopened';
 
 /// Joins the parts of a large row.
 function fieldsOf(row: Row): FieldList {
@@ -92,7 +96,7 @@ export function RowPage({ table, rowKey }: { table: string; rowKey: string }) {
           {row.data && fields.length === 0 && <Empty>The row has no fields.</Empty>}
           {fields.length > 0 && <dl class="facts mono">{fields.map(([name, value]) => <><dt>{name}</dt><dd>{value}</dd></>)}</dl>}
         </Panel>
-        <Trace table={table} rowKey={rowKey} />
+        <Trace key={id} table={table} rowKey={rowKey} />
       </div>
       <RowHistory key={id} table={table} rowKey={rowKey} />
       {dialog === 'edit' && <EditRow table={table} rowKey={rowKey} fields={fields} close={() => setDialog(undefined)} done={again} />}
@@ -201,6 +205,7 @@ function described(step: Step): string {
 function Trace({ table, rowKey }: { table: string; rowKey: string }) {
   const [steps, setSteps] = useState<Step[]>([]);
   const [ended, setEnded] = useState<string>();
+  const [isOpen, setOpen] = useState(false);
   const [hidden, setHidden] = useState(document.hidden);
   useEffect(() => {
     const seen = () => setHidden(document.hidden);
@@ -210,13 +215,34 @@ function Trace({ table, rowKey }: { table: string; rowKey: string }) {
   const stopped = hidden || paused.value;
   useEffect(() => {
     if (stopped) return;
-    setEnded(undefined);
-    return follow<Step>('trace', { table, key: rowKey }, (step) => setSteps((old) => [...old.slice(1 - kTraced), step]), (error) => setEnded(error?.message ?? 'the trace has ended'));
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let leave: () => void;
+    const add = (step: Step) => setSteps((old) => [...old.slice(1 - kTraced), step]);
+    const opened = () => {
+      setOpen(true);
+      setEnded(undefined);
+      setSteps((old) => (old.length === 0 || old.at(-1)!.what === kReopened ? old : [...old, { what: kReopened, at_us: old.at(-1)!.at_us, why: 'steps before this may be missing' }]));
+    };
+    const lost = (error?: ApiError) => {
+      setOpen(false);
+      setEnded(error?.message ?? 'the trace has ended');
+      timer = setTimeout(open, kAgain_ms);
+    };
+    const open = () => (leave = follow<Step>('trace', { table, key: rowKey }, add, lost, opened));
+    open();
+    return () => {
+      clearTimeout(timer);
+      leave();
+      setOpen(false);
+      setEnded(undefined);
+    };
   }, [table, rowKey, stopped]);
   return (
     <Panel title="What happens to it from now on" beside={steps.length > 0 && <button class="quiet" onClick={() => setSteps([])}>Clear</button>}>
-      {ended && <p class="message bad" role="alert">{ended}</p>}
-      {steps.length === 0 && <Empty>Nothing yet. A write of the row, or of one that it needs, appears here step by step.</Empty>}
+      {ended && <p class="message bad" role="alert">{ended}. The page tries again every {kAgain_ms / 1000} s.</p>}
+      {!ended && !stopped && <Waiting error={undefined} has={isOpen} />}
+      {stopped && <Empty>The page is paused: steps do not appear.</Empty>}
+      {steps.length === 0 && isOpen && <Empty>Nothing yet. A write of the row, or of one that it needs, appears here step by step.</Empty>}
       {steps.length > 0 && (
         <List
           name="Steps"
@@ -224,7 +250,7 @@ function Trace({ table, rowKey }: { table: string; rowKey: string }) {
           id={({ i }) => String(i)}
           columns={[
             { name: 'Step', cell: ({ step }) => <State state={step.what} kind={{ done: 'good', rejected: 'bad', parked: 'warn', gap: 'bad' }[step.what] as Kind ?? 'idle'} /> },
-            { name: 'After', right: true, cell: ({ after, i }) => (i === 0 || after < 0 ? '' : `+${span(after / 1000)}`) },
+            { name: 'After', right: true, cell: ({ after, i }) => (i === 0 || after <= 0 ? '' : `+${span(after / 1000)}`) },
             { name: 'What', class: 'text', cell: ({ step }) => described(step) },
             { name: 'Change', class: 'text', cell: ({ step }) => step.changes?.map((change) => `#${change}`).join(' ') },
           ]}
