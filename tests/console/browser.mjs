@@ -315,10 +315,13 @@ async function a_daemon_that_hangs_is_named() {
   const made = await signedIn('viewer');
   const { page } = made;
   await page.waitForSelector('nav .health:has-text("healthy"), nav .health:has-text("trouble"), nav .health:has-text("note")');
+  const list = await made.context.newPage();
+  await list.goto(`${given.base}/console/tables/ROUTE_TABLE`);
+  await list.waitForSelector('main tbody tr');
   process.kill(given.pid, 'SIGSTOP');
   try {
     await page.waitForSelector('nav .health:has-text("no answer")');
-    await page.waitForSelector('[role=alert]:has-text("has not answered")');
+    for (const one of [page, list]) await one.waitForSelector('[role=alert]:has-text("has not answered")');
   } finally {
     process.kill(given.pid, 'SIGCONT');
   }
@@ -391,6 +394,34 @@ async function a_row_is_traced_once_a_stream_is_free() {
   await page.waitForSelector(`${waits}:has-text("The page is paused")`);
   await page.click('button:has-text("Continue")');
   await page.waitForSelector('[aria-label=Steps] tr:last-child:has-text("reopened")');
+  await end(made);
+}
+
+/// A list of rows tells when it was read, and is read again when the reader wants it.
+async function a_list_of_rows_has_its_age() {
+  const row = { table: 'NEXTHOP_GROUP_TABLE', key: '779' };
+  const made = await signedIn('viewer', `tables/${row.table}?find=${row.key}`);
+  const { page } = made;
+  const age = page.locator('main .note:has-text("as of")');
+  await page.waitForSelector('main:has-text("No key matches.")');
+  const first = await age.textContent();
+  check(/^as of \d\d:\d\d:\d\d$/.test(first), first);
+  equal((await command('set', { ...row, fields: [['nexthop', '10.254.0.252'], ['ifname', 'Ethernet0']], wait_ms: 5000 })).status, 200, 'status');
+  do {
+    await page.click('button:has-text("Read again")');
+  } while ((await age.textContent()) === first);
+  await page.waitForSelector('main td.key a:text-is("779")');
+  for (const colorScheme of ['light', 'dark']) {
+    await page.emulateMedia({ colorScheme });
+    equal(await violations(page), [], `violations, ${colorScheme}`);
+    await picture(page, `age-${colorScheme}`);
+  }
+  await page.setViewportSize({ width: 390, height: 844 });
+  await picture(page, 'age-phone');
+  for (const path of ['tables?show=rejected', 'parked?table=ROUTE_TABLE']) {
+    await visit(page, path);
+    await age.waitFor();
+  }
   await end(made);
 }
 
@@ -764,6 +795,7 @@ await run([
   the_clock_of_the_browser_may_be_wrong,
   a_change_is_traced,
   a_row_is_traced_once_a_stream_is_free,
+  a_list_of_rows_has_its_age,
   it_is_found_why_a_route_waits,
   the_page_is_guarded_by_its_headers,
   a_session_serves_its_own_page_alone,

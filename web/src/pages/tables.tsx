@@ -74,17 +74,19 @@ function Table({ table }: { table: string }) {
     <Page title={table} beside={mayWrite() && <button onClick={() => setAdding(true)}>Add a row</button>}>
       {row && <CountsBar row={row} />}
       <Panel>
-        <div class="bar-of-tools">
-          <Search label="Find a key" hint="Part of a key, or a pattern with * and ?" value={pattern} change={(value) => setQuery('find', value)} />
-          <Choice
-            label="Show"
-            value={shows}
-            values={[['rows', 'rows'], ['rejected', 'rejected rows']]}
-            change={(value) => setQuery('show', value === 'rows' ? '' : value)}
-          />
-          <button class="quiet" onClick={() => setVersion(version + 1)}>Read again</button>
-        </div>
+        <Waiting error={counts.error} has />
         <PagedList<ShownRow>
+          tools={
+            <>
+              <Search label="Find a key" hint="Part of a key, or a pattern with * and ?" value={pattern} change={(value) => setQuery('find', value)} />
+              <Choice
+                label="Show"
+                value={shows}
+                values={[['rows', 'rows'], ['rejected', 'rejected rows']]}
+                change={(value) => setQuery('show', value === 'rows' ? '' : value)}
+              />
+            </>
+          }
           name={`Rows of ${table}`}
           listKey={`${table} ${keys ?? ''} ${version}`}
           ask={(cursor, signal) => call<Rows<ShownRow>>('show', { table, pattern: keys, count: 200, cursor }, signal)}
