@@ -425,6 +425,29 @@ async function a_list_of_rows_has_its_age() {
   await end(made);
 }
 
+/// A chart has the colours of the theme to which the system changes.
+async function a_chart_follows_the_theme_of_the_system() {
+  const made = await signedIn('viewer', '', { colorScheme: 'light' });
+  const { page } = made;
+  await page.waitForSelector('.chart canvas');
+  for (const colorScheme of ['light', 'dark', 'light']) {
+    await page.emulateMedia({ colorScheme });
+    const hasItsGrid = () => page.evaluate(async () => {
+      await new Promise(requestAnimationFrame);
+      const pixels = (context) => context.getImageData(0, 0, context.canvas.width, context.canvas.height).data;
+      const probe = new OffscreenCanvas(1, 1).getContext('2d');
+      probe.fillStyle = getComputedStyle(document.documentElement).getPropertyValue('--line');
+      probe.fillRect(0, 0, 1, 1);
+      const line = pixels(probe);
+      const all = pixels(document.querySelector('.chart canvas').getContext('2d'));
+      return all.some((_, at) => at % 4 === 0 && line.every((part, i) => all[at + i] === part));
+    });
+    while (!(await hasItsGrid()));
+  }
+  await picture(page, 'now-after-a-change-of-theme');
+  await end(made);
+}
+
 /// Each step of a change appears with its time while the reader looks.
 async function a_change_is_traced() {
   const made = await signedIn();
@@ -796,6 +819,7 @@ await run([
   a_change_is_traced,
   a_row_is_traced_once_a_stream_is_free,
   a_list_of_rows_has_its_age,
+  a_chart_follows_the_theme_of_the_system,
   it_is_found_why_a_route_waits,
   the_page_is_guarded_by_its_headers,
   a_session_serves_its_own_page_alone,

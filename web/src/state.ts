@@ -1,5 +1,5 @@
 // What all pages share: settings of the reader, and values that are asked for again and again while the page is visible.
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError } from './api';
 
@@ -28,6 +28,11 @@ effect(() => {
   if (theme.value === 'auto') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme.value;
 });
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const isDark = signal(dark.matches);
+dark.addEventListener('change', () => (isDark.value = dark.matches));
+/// The theme that the page has. A canvas does not follow the style sheet by itself.
+export const shownTheme = computed(() => (theme.value !== 'auto' ? theme.value : isDark.value ? 'dark' : 'light'));
 
 /// Live pages stand still while this is true.
 export const paused = signal(false);

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { instant, short } from '../format';
-import { theme } from '../state';
+import { shownTheme } from '../state';
 
 export interface Line {
   name: string;
@@ -15,7 +15,7 @@ export interface Line {
 export function Chart(props: { lines: Line[]; data: (number | null)[][]; seconds: number; label: string }) {
   const place = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot>(undefined);
-  const chosen = theme.value;
+  const chosen = shownTheme.value;
   useEffect(() => {
     const box = place.current!;
     const style = getComputedStyle(document.documentElement);

@@ -1,7 +1,7 @@
 // The picture of turns: a strip for each priority, in which time moves from right to left.
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { count, span } from '../format';
-import { paused, theme } from '../state';
+import { paused, shownTheme } from '../state';
 
 /// A turn, or turns of one source that followed each other directly.
 export interface TurnRow {
@@ -255,7 +255,7 @@ export function Strips(props: { recorded: Recorded; priorities: number[]; second
     if (!still) asked = requestAnimationFrame(frame);
     return () => cancelAnimationFrame(asked);
   }, [still]);
-  useEffect(() => latest.current(), [width, height, chosen, still, props.seconds, theme.value]);
+  useEffect(() => latest.current(), [width, height, chosen, still, props.seconds, shownTheme.value]);
   useEffect(() => {
     if (!still) setChosen(undefined);
   }, [still]);
