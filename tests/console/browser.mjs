@@ -623,6 +623,8 @@ async function the_log_has_before_and_after() {
 async function it_is_found_what_failed() {
   const made = await signedIn('operator', 'jobs?view=failures');
   const { page } = made;
+  const counted = await page.locator('main .note:has-text("failed run")').textContent();
+  check(/^(1 failed run|\d+ failed runs) of (1 job|\d+ jobs)$/.test(counted) && !/\b1 (failed runs|jobs)/.test(counted), counted);
   await page.click(`main a:text-is("${given.failed}")`);
   await page.waitForSelector('pre.log:has-text("<b>bold</b>")');
   await page.click('main button:has-text("Run again")');

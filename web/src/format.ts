@@ -8,6 +8,11 @@ export function count(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : kGroups.format(Math.round(value));
 }
 
+/// "1 job", "2 jobs".
+export function counted(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
 /// 1234567 -> "1.23 M".
 export function short(value: number): string {
   for (const [size, unit] of [[1e9, ' G'], [1e6, ' M'], [1e4, ' k']] as const) {

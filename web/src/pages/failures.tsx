@@ -1,6 +1,6 @@
 // The runs that failed lately, one line a job.
 import { serverTime } from '../clock';
-import { count, instant, kLocalZone } from '../format';
+import { count, counted, instant, kLocalZone } from '../format';
 import { useLivePages } from '../parts/live_pages';
 import type { Rows } from '../parts/paged';
 import { Choice, List, Page, Panel, State, Waiting } from '../parts/parts';
@@ -61,7 +61,7 @@ export function Failures() {
         <div class="bar-of-tools">
           <Choice label="In" value={since} values={kTimes} change={(value) => setQuery('since', value)} />
           <span class="note">{shortly(from)} to {isOver ? shortly(until) : 'now'}, {zone.value === 'utc' ? 'UTC' : kLocalZone}</span>
-          {failed.has && <span class="note">{count(failed.rows.length)}{failed.more ? ' or more' : ''} failed runs of {count(groups.length)} jobs</span>}
+          {failed.has && <span class="note">{failed.more && 'At least '}{counted(failed.rows.length, 'failed run')} of {counted(groups.length, 'job')}</span>}
         </div>
         <Waiting error={failed.error} has={failed.has} />
         {failed.has && groups.length === 0 && <p class="message">{failed.more ? 'Nothing was found so far.' : 'No run has failed in this time.'}</p>}

@@ -1,7 +1,7 @@
 // One job: its definition, when it is due, its runs, and what can be done with it.
 import { useState } from 'preact/hooks';
 import { call, mayWrite } from '../api';
-import { away, count, instant, kLocalZone, span } from '../format';
+import { away, count, counted, instant, kLocalZone, span } from '../format';
 import { useLivePages } from '../parts/live_pages';
 import { Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, go, to } from '../router';
@@ -288,7 +288,7 @@ function Backfill({ name, close, done }: { name: string; close: () => void; done
     return `${rows.length} runs of ${name} were added`;
   };
   return (
-    <Confirm title={`Backfill ${name}`} verb={missing ? `Run ${count(missing.length)} instants` : 'Preview'} disabled={!range.from || !range.to || missing?.length === 0} close={close} confirm={confirm}>
+    <Confirm title={`Backfill ${name}`} verb={missing ? `Run ${counted(missing.length, 'instant')}` : 'Preview'} disabled={!range.from || !range.to || missing?.length === 0} close={close} confirm={confirm}>
       <p>Past instants of the range that have no run get one. Times are {zone.value === 'utc' ? 'in UTC' : `local (${kLocalZone})`}.</p>
       <div class="form">
         <label>From<input type="datetime-local" required value={range.from} onInput={(event) => change({ from: event.currentTarget.value })} /></label>

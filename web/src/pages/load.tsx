@@ -1,7 +1,7 @@
 // How many runs the next hours bring, a bar a minute, and the jobs of one minute.
 import { call } from '../api';
 import { serverTime } from '../clock';
-import { count, instant } from '../format';
+import { count, counted, instant } from '../format';
 import type { Rows } from '../parts/paged';
 import { Choice, Empty, List, Page, Panel, Waiting } from '../parts/parts';
 import { A, go, place, setQuery, to } from '../router';
@@ -152,7 +152,7 @@ export function NextHours() {
         {load.data && <LoadBars load={load.data} chosen={Math.round((begin - Date.parse(load.data.from)) / kMinute)} />}
         {load.data && (
           <p>
-            {count(all)} runs of {count(load.data.jobs_counted)} jobs, {(all / Math.max(1, load.data.minutes.length)).toFixed(1)} a minute.
+            {counted(all, 'run')} of {counted(load.data.jobs_counted, 'job')}, {(all / Math.max(1, load.data.minutes.length)).toFixed(1)} a minute.
             {load.data.cut_short && ' There are more, which are not counted.'}
           </p>
         )}
@@ -162,7 +162,7 @@ export function NextHours() {
       {load.data && (
         <Panel title="Peaks">
           {peaks.length === 0 && <p class="message">No run is planned.</p>}
-          <ul class="lines">{peaks.map(({ runs, minute }) => <li><A href={minuteAt(load.data!, minute)}>{timeAt(load.data!, minute)}: {count(runs)} runs</A></li>)}</ul>
+          <ul class="lines">{peaks.map(({ runs, minute }) => <li><A href={minuteAt(load.data!, minute)}>{timeAt(load.data!, minute)}: {counted(runs, 'run')}</A></li>)}</ul>
           {peaks.length > 0 && <p class="note">Jobs that begin in the same minute may be spread by a random delay, or by another minute.</p>}
         </Panel>
       )}

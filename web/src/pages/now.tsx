@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { call } from '../api';
 import { serverTime } from '../clock';
-import { bytes, count, short, span } from '../format';
+import { bytes, count, counted, short, span } from '../format';
 import { Chart } from '../parts/chart';
 import { Bar, Empty, Figure, type Kind, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, to } from '../router';
@@ -17,9 +17,9 @@ export interface Health {
 }
 /// The state of the daemon in a word or two: notes alone are no trouble, and not all is well.
 export function headline({ troubles, notes }: Pick<Health, 'troubles' | 'notes'>): { kind: Kind; text: string } {
-  const counted = (number: number, what: string) => (number === 0 ? [] : [`${count(number)} ${what}${number === 1 ? '' : 's'}`]);
   const kind = troubles.length > 0 ? 'bad' : notes.length > 0 ? 'warn' : 'good';
-  return { kind, text: [...counted(troubles.length, 'trouble'), ...counted(notes.length, 'note')].join(', ') || 'healthy' };
+  const lists = [[troubles, 'trouble'], [notes, 'note']] as const;
+  return { kind, text: lists.filter(([list]) => list.length > 0).map(([list, noun]) => counted(list.length, noun)).join(', ') || 'healthy' };
 }
 export interface Source {
   name: string;
