@@ -31,12 +31,13 @@ void keep_alive(int fd) noexcept {
 
 }  // namespace
 
-Connection::Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host)
+Connection::Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, std::uint64_t network, ConnectionHost& host)
     : Source("http " + peer, host.options.priority),
       scheduler_(scheduler),
       channel_(std::move(fd)),
       host_(host),
       parser_(host.options.body_limit, std::move(peer)),
+      network_(network),
       since_(scheduler.now()) {}
 
 Connection::~Connection() {

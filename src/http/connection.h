@@ -38,17 +38,19 @@ struct ConnectionHost {
 
 class Connection final : public Source, private TimerNode, private AnswerSink {
  public:
-  Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, ConnectionHost& host);
+  /// 'network': network_of() the peer's address.
+  Connection(Scheduler& scheduler, UniqueFd fd, std::string peer, std::uint64_t network, ConnectionHost& host);
   ~Connection() override;
 
   /// Joins the scheduler, watches the descriptor, and begins TLS if the host has it.
   Status start();
   /// True if no request is under way and no byte of one was read.
   bool is_idle() const noexcept;
-  /// True if a request has not arrived whole, and was not refused.
-  bool is_awaited() const noexcept { return channel_ && phase_ == Phase::Reading; }
+  /// True if a part of a request was read, and the rest has not arrived.
+  bool is_unfinished() const noexcept { return channel_ && phase_ == Phase::Reading && !is_idle(); }
   bool is_closed() const noexcept { return !channel_; }
   Instant since() const noexcept { return since_; }
+  std::uint64_t network() const noexcept { return network_; }
   /// Closes the descriptor; the handler's answer will be ignored.
   void close() noexcept;
   /// Closes an idle connection, and a relay after the bytes that it holds for the client. Others end after the answer under way.
@@ -103,6 +105,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   Channel channel_;
   ConnectionHost& host_;
   RequestParser parser_;
+  const std::uint64_t network_;
   std::string unread_;  // Bytes after the current request.
   Phase phase_ = Phase::Reading;
   bool may_be_plain_ = false;  // The first byte decides whether it speaks TLS.

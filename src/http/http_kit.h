@@ -47,10 +47,16 @@ class Loop : public testing::Test {
 /// A raw TCP connection that does not block.
 class Peer {
  public:
-  explicit Peer(std::uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  /// 'from': the last byte of its address 127.0.0.x; 0: the kernel chooses the address.
+  explicit Peer(std::uint16_t port, int receive_buffer = 0, std::uint32_t from = 0)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer != 0) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     sockaddr_in to{};
     to.sin_family = AF_INET;
+    if (from != 0) {
+      to.sin_addr.s_addr = htonl((INADDR_LOOPBACK & ~0xffU) | from);
+      EXPECT_EQ(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0) << errno;
+    }
     to.sin_port = htons(port);
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to), 0) << errno;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -32,6 +33,15 @@ unsigned long number_in(const char* variable) {
 std::uint16_t port_of(const sockaddr_storage& address) noexcept {
   return ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(address).sin6_port
                                              : reinterpret_cast<const sockaddr_in&>(address).sin_port);
+}
+
+std::uint64_t network_of(const sockaddr_storage& address) noexcept {
+  if (address.ss_family != AF_INET6) return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr;
+  const in6_addr& ip = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  const bool is_mapped = IN6_IS_ADDR_V4MAPPED(&ip);
+  std::uint64_t network = 0;
+  std::memcpy(&network, ip.s6_addr + (is_mapped ? 12 : 0), is_mapped ? 4 : 8);
+  return network;
 }
 
 std::string endpoint_text(const sockaddr_storage& address) {

@@ -28,5 +28,8 @@ Status prepare_listener(int fd);
 /// "127.0.0.1:80" or "[::1]:80".
 std::string endpoint_text(const sockaddr_storage& address);
 std::uint16_t port_of(const sockaddr_storage& address) noexcept;
+/// A number for the network that one client usually controls: the /64 of an IPv6 address, or an IPv4 address, also one that is mapped to
+/// IPv6. Addresses of one network have the same number.
+std::uint64_t network_of(const sockaddr_storage& address) noexcept;
 
 }  // namespace rondo::http

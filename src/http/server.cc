@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_map>
 #include <utility>
 
 #include "http/listener.h"
@@ -120,7 +121,7 @@ std::uint32_t Server::accept_some(std::uint32_t most) {
     UniqueFd fd{::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &length, SOCK_NONBLOCK | SOCK_CLOEXEC)};
     ++accepted;
     if (fd) {
-      accept(std::move(fd), endpoint_text(from));
+      accept(std::move(fd), from);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       may_accept_ = false;
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -133,14 +134,14 @@ std::uint32_t Server::accept_some(std::uint32_t most) {
   return accepted;
 }
 
-void Server::accept(UniqueFd fd, const std::string& peer) {
+void Server::accept(UniqueFd fd, const sockaddr_storage& peer) {
   if (host_.figures.connections >= host_.options.connections && !make_room()) {
     ++host_.figures.refused_connections;
     return;
   }
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  auto connection = std::make_unique<Connection>(scheduler_, std::move(fd), peer, host_);
+  auto connection = std::make_unique<Connection>(scheduler_, std::move(fd), endpoint_text(peer), network_of(peer), host_);
   if (!connection->start().ok()) {
     ++host_.figures.not_accepted;
     return;
@@ -150,18 +151,27 @@ void Server::accept(UniqueFd fd, const std::string& peer) {
   connections_.push_back(std::move(connection));
 }
 
-/// Closes the connection that has been idle longest; without one, the oldest of those that have not sent a whole request: an honest client
-/// sends it in moments. False if each has a request under way. O(connections).
+/// Closes the connection that has been idle longest. If more connections are unfinished than idle, closes an unfinished one instead: the
+/// oldest one of the network that has the most. So a client that begins many requests loses its own connections, and not those of others
+/// that have connected and not yet sent. False if each connection has a request under way. O(connections).
 bool Server::make_room() {
-  const auto oldest_of = [this](auto is_one) {
-    Connection* oldest = nullptr;
-    for (const auto& connection : connections_) {
-      if (is_one(*connection) && (oldest == nullptr || connection->since() < oldest->since())) oldest = connection.get();
-    }
-    return oldest;
+  std::size_t idle = 0;
+  std::size_t unfinished = 0;
+  std::size_t most = 0;  // Unfinished connections of one network.
+  std::unordered_map<std::uint64_t, std::size_t> of_network;
+  for (const auto& connection : connections_) {
+    if (connection->is_idle()) ++idle;
+    if (!connection->is_unfinished()) continue;
+    ++unfinished;
+    most = std::max(most, ++of_network[connection->network()]);
+  }
+  const auto may_go = [&](const Connection& one) {
+    return unfinished > idle ? one.is_unfinished() && of_network[one.network()] == most : one.is_idle();
   };
-  Connection* oldest = oldest_of([](const Connection& one) { return one.is_idle(); });
-  if (oldest == nullptr) oldest = oldest_of([](const Connection& one) { return one.is_awaited(); });
+  Connection* oldest = nullptr;
+  for (const auto& connection : connections_) {
+    if (may_go(*connection) && (oldest == nullptr || connection->since() < oldest->since())) oldest = connection.get();
+  }
   if (oldest == nullptr) return false;
   ++host_.figures.gave_way;
   oldest->close();

@@ -9,6 +9,8 @@
 // Threads: the scheduler's.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,7 +50,7 @@ class Server final : public Source {
   Status prepare_tls();
   Status listen();
   std::uint32_t accept_some(std::uint32_t most);
-  void accept(UniqueFd fd, const std::string& peer);
+  void accept(UniqueFd fd, const sockaddr_storage& peer);
   bool make_room();
   void reap();
 

@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -61,6 +62,17 @@ class HttpServer : public Loop {
     server_ = std::move(*opened);
   }
   Peer connect(int receive_buffer = 0) { return Peer{server_->port(), receive_buffer}; }
+  /// Connects from 127.0.0.'from' and sends 'bytes'. Returns when the server has read them.
+  Peer connect_from(std::uint32_t from, std::string_view bytes = "") {
+    const std::uint64_t before = figures().accepted;
+    Peer peer{server_->port(), 0, from};
+    peer.say(bytes);
+    run_until([&] { return figures().accepted == before + 1; });
+    run_now();
+    return peer;
+  }
+  /// Fills all places with unfinished requests of one address. Expects that clients of another address connect and are answered.
+  void serve_others_in_spite_of(std::string_view unfinished);
   ServerFigures figures() const { return server_->figures(); }
   /// Sends 'bytes' on a new connection and returns all that comes until the server closes it.
   std::string talk(std::string_view bytes) {
@@ -530,6 +542,77 @@ TEST_F(HttpServer, TheOldestRequestThatDoesNotArriveGivesWay) {
   EXPECT_FALSE(slower.hears_end());
   EXPECT_EQ(figures().gave_way, 1U);
   EXPECT_EQ(figures().refused_connections, 0U);
+}
+
+void HttpServer::serve_others_in_spite_of(std::string_view unfinished) {
+  options_.connections = 16;
+  open();
+  std::vector<Peer> strangers;
+  while (strangers.size() < options_.connections) strangers.push_back(connect_from(2, unfinished));
+  constexpr std::size_t kRounds = 20;
+  constexpr std::size_t kTogether = 4;
+  for (std::size_t round = 0; round < kRounds; ++round) {
+    std::vector<Peer> honest;
+    while (honest.size() < kTogether) honest.push_back(connect_from(1));
+    for (Peer& peer : honest) {
+      peer.say(get("/a", "Connection: close\r\n"));
+      run_until([&] { return peer.hears_end(); });
+      EXPECT_EQ(peer.answers(200), 1U) << "round " << round;
+    }
+    honest.clear();
+    run_until([&] { return figures().connections == options_.connections - kTogether; });
+    while (figures().connections < options_.connections) strangers.push_back(connect_from(2, unfinished));
+  }
+  EXPECT_EQ(figures().gave_way, kRounds * kTogether);
+  EXPECT_EQ(figures().refused_connections, 0U);
+  const std::size_t closed = static_cast<std::size_t>(std::ranges::count_if(strangers, [](Peer& peer) { return peer.hears_end(); }));
+  EXPECT_EQ(closed, figures().gave_way);
+}
+
+TEST_F(HttpServer, HalfRequestsOfOneAddressGiveWayToClientsOfAnother) { serve_others_in_spite_of("GET /a HTTP/1.1\r\nHost: h\r\nX-"); }
+
+TEST_F(HttpServer, HalfBodiesOfOneAddressGiveWayToClientsOfAnother) {
+  serve_others_in_spite_of("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n12345");
+}
+
+TEST_F(HttpServer, ASlowUploadOutlivesTheHalfRequestsOfAnotherAddress) {
+  options_.connections = 8;
+  open();
+  const std::string request = post("/a", "hello");
+  Peer slow = connect_from(1, request.substr(0, request.size() - 1));
+  std::vector<Peer> strangers;
+  for (int i = 0; i < 30; ++i) strangers.push_back(connect_from(2, "GET"));
+  EXPECT_EQ(figures().gave_way, 23U) << "30 and the upload have 8 places";
+  slow.say("o");
+  run_until([&] { return slow.answers(200) == 1; });
+}
+
+TEST_F(HttpServer, ASlowUploadOutlivesIdleConnections) {
+  options_.connections = 4;
+  open();
+  const std::string request = post("/a", "hello");
+  Peer slow = connect_from(1, request.substr(0, request.size() - 1));
+  std::vector<Peer> idle;
+  for (int i = 0; i < 20; ++i) idle.push_back(connect_from(1));
+  EXPECT_EQ(figures().gave_way, 17U);
+  slow.say("o");
+  run_until([&] { return slow.answers(200) == 1; });
+}
+
+TEST(HttpListener, AddressesThatOneClientControlsAreOneNetwork) {
+  const auto network = [](const char* text) {
+    sockaddr_storage address{};
+    address.ss_family = std::string_view{text}.find(':') == std::string_view::npos ? AF_INET : AF_INET6;
+    void* const bytes = address.ss_family == AF_INET ? static_cast<void*>(&reinterpret_cast<sockaddr_in&>(address).sin_addr)
+                                                     : static_cast<void*>(&reinterpret_cast<sockaddr_in6&>(address).sin6_addr);
+    EXPECT_EQ(::inet_pton(address.ss_family, text, bytes), 1) << text;
+    return network_of(address);
+  };
+  EXPECT_EQ(network("2001:db8:0:1::1"), network("2001:db8:0:1:ffff::2"));
+  EXPECT_NE(network("2001:db8:0:1::1"), network("2001:db8:0:2::1"));
+  EXPECT_NE(network("192.0.2.1"), network("192.0.2.2"));
+  EXPECT_EQ(network("192.0.2.1"), network("::ffff:192.0.2.1"));
+  EXPECT_NE(network("::ffff:192.0.2.1"), network("::ffff:192.0.2.2"));
 }
 
 TEST_F(HttpServer, TwoThousandIdleConnectionsDelayNobody) {
