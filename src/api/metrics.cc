@@ -314,6 +314,8 @@ json::object Metrics::own_figures(http::HttpGate& gate) const {
           {"http_streams", figures.relays},
           {"http_requests", figures.requests},
           {"http_refused", figures.refused_requests},
+          {"http_gave_way", figures.gave_way},
+          {"http_connections_refused", figures.refused_connections},
           {"dropped_series", *dropped_}};
 }
 

@@ -263,7 +263,8 @@ TEST_F(Metrics, AScrapeHasTheFiguresOfTheCommandsAndOfTheProcess) {
     EXPECT_THAT(get("/metrics"),
                 AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
                       HasSubstr("\nprocess_resident_memory_bytes 4096\n"), HasSubstr("\nrondo_build_info{version=\"1.2.3\"} 1\n"),
-                      HasSubstr("\nrondo_http_requests_total{result=\"handled\"} 1\n")));
+                      HasSubstr("\nrondo_http_requests_total{result=\"handled\"} 1\n"),
+                      HasSubstr("\nrondo_http_connections_displaced_total{result=\"replaced\"} 0\n")));
   });
 }
 

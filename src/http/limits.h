@@ -32,8 +32,9 @@ inline constexpr std::size_t kHttpBodyBytes = 64 * 1024;
 /// Connections of the server. A descriptor each, and about 1 KiB while idle, 15 KiB with TLS. The usual soft limit of a process is 1,024
 /// descriptors. Reached: a new connection replaces the one that has been idle longest. If more connections have sent a part of a request
 /// than are idle, it replaces the oldest such connection of the address, or of the IPv6 /64, that has the most. If each has a whole
-/// request, the new one is closed. Figure: none: ServerFigures::gave_way and ServerFigures::refused_connections count it, and no command
-/// shows it yet. Test: `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`,
+/// request, the new one is closed. Figure: none: no command shows it, only /metrics:
+/// rondo_http_connections_displaced_total. Test:
+/// `HttpServer.TheOldestIdleConnectionGivesWay`, `HttpServer.AConnectionAboveTheLimitIsClosedWhileAllAreInUse`,
 /// `HttpServer.AStormOfIdleConnectionsGivesWayToANewClient`, `HttpServer.HalfRequestsOfOneAddressGiveWayToClientsOfAnother`.
 inline constexpr std::size_t kHttpConnections = 768;
 
