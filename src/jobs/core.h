@@ -92,6 +92,12 @@ struct Core {
     return [this, done = std::move(done)](Result<T> result) { call_done(done, std::move(result)); };
   }
 
+  /// Reads something of the store for the caller of a function of Jobs.
+  template <class T>
+  void read(std::string name, std::function<Result<T>(JobStore&, Planner&)> work, Jobs::Done<T> done) {
+    store.submit<T>(std::move(name), std::move(work), done_for_store(std::move(done)), Commit::Alone, recorded);
+  }
+
   /// A function of Jobs was called: checks the thread, and records the call for the journal, before it has an effect.
   template <class... Arguments>
   void called(std::string_view function, const Arguments&... arguments) {
@@ -111,8 +117,9 @@ struct Core {
   RecordedCalls calls;
   std::vector<CallsWithin*> within;  // From the outermost one on.
   StoreThread store;
-  mutable unsigned calls_out = 0;  // Nested calls of functions of the user.
-  Status call_status;              // Of the last call that the store could not carry out, until something is written; and when that was.
+  Recorded recorded = Recorded::Result;  // Of what is read at present: see ForCaller.
+  mutable unsigned calls_out = 0;        // Nested calls of functions of the user.
+  Status call_status;  // Of the last call that the store could not carry out, until something is written; and when that was.
   Instant call_failed;
 };
 

@@ -174,8 +174,40 @@ Result<StoredJob> find_with_obstacle(JobStore& store, const std::string& name) {
   return stored;
 }
 
+std::size_t bytes_of(const StoredJob& stored) {
+  const Job& job = stored.job;
+  constexpr std::size_t kText = 32;  // Not sizeof: another build that replays a page decides the same about it.
+  constexpr std::size_t kRest = 512;
+  std::size_t bytes = kRest + job.name.size() + job.handler.size() + job.parameters.size() + job.owner.size() + job.note.size();
+  for (const auto* const texts : {&job.tags, &job.parents, &job.required_facts}) {
+    for (const std::string& text : *texts) bytes += kText + text.size();
+  }
+  return bytes;
+}
+
+Result<std::vector<StoredJob>> list_page(JobStore& store, const std::string& after, std::size_t max) {
+  constexpr std::size_t kFirst = 8;
+  std::vector<StoredJob> page;
+  std::size_t bytes = 0;
+  for (std::size_t count = std::min(max, kFirst); count > 0;) {
+    auto more = store.list(page.empty() ? after : page.back().job.name, count);
+    if (!more) return more;
+    const bool is_last = more->size() < count;
+    for (StoredJob& stored : *more) {
+      bytes += bytes_of(stored);
+      page.push_back(std::move(stored));
+      if (bytes >= limits::kJobsPageBytes) return page;
+    }
+    if (is_last) break;
+    // As many as there is room for if they are as large as those before them.
+    const std::size_t room = (limits::kJobsPageBytes - bytes) / (bytes / page.size()) + 1;
+    count = std::min(room, max - page.size());
+  }
+  return page;
+}
+
 Result<std::vector<StoredJob>> list_with_obstacles(JobStore& store, const std::string& after, std::size_t max) {
-  auto page = store.list(after, max);
+  auto page = list_page(store, after, max);
   if (!page) return page;
   for (StoredJob& stored : *page) stored.obstacle = obstacle_of(store, stored.job);
   return page;

@@ -57,7 +57,11 @@ Status check_family(JobStore& store, const Job& job);
 
 /// See StoredJob::obstacle. O(jobs above it + facts that it requires) queries.
 std::string obstacle_of(JobStore& store, const Job& job);
-/// JobStore::find() and list() with the obstacles of the jobs.
+/// What a job counts for limits::kJobsPageBytes.
+std::size_t bytes_of(const StoredJob& stored);
+/// JobStore::list(), ended by limits::kJobsPageBytes. Two queries, more if the sizes of the jobs differ much.
+Result<std::vector<StoredJob>> list_page(JobStore& store, const std::string& after, std::size_t max);
+/// JobStore::find() and list_page() with the obstacles of the jobs.
 Result<StoredJob> find_with_obstacle(JobStore& store, const std::string& name);
 Result<std::vector<StoredJob>> list_with_obstacles(JobStore& store, const std::string& after, std::size_t max);
 

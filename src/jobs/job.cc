@@ -287,7 +287,7 @@ Status check_parameters(std::string_view parameters) {
   return refuse("parameters", "more than " + std::to_string(limits::kJobParameters) + " bytes");
 }
 
-Status check(const Job& job) {
+Status check_contents(const Job& job) {
   if (!is_name(job.name)) {
     return refuse("name", "a name has 1 to " + std::to_string(limits::kJobName) +
                               " letters, digits and characters of '._-/', and no part between slashes that is empty, '.' or '..'");
@@ -301,6 +301,11 @@ Status check(const Job& job) {
   if (Status status = check_facts(job); !status.ok()) return status;
   if (stored_bytes(job) > limits::kJobBytes)
     return refuse("definition", "as it is stored it would have more than " + std::to_string(limits::kJobBytes) + " bytes");
+  return {};
+}
+
+Status check(const Job& job) {
+  if (Status status = check_contents(job); !status.ok()) return status;
   // A schedule without an expression has no use for it, and a mistake in it would be found with the next edit.
   if (Status status = check_dialect(job.schedule.dialect); !status.ok()) return status;
   const auto schedule = compile(job.schedule, 0);

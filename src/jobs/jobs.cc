@@ -193,7 +193,7 @@ void Jobs::put_all(std::vector<JobEdit> edits, bool is_dry, Done<std::vector<Sto
         }
         impl_->core.call_done(done, stored);
       },
-      is_dry ? Commit::Alone : Commit::Writes);
+      is_dry ? Commit::Alone : Commit::Writes, is_dry ? impl_->core.recorded : Recorded::Result);
 }
 
 void Jobs::start(std::string name, Done<StoredJob> done) {
@@ -333,46 +333,49 @@ Status Jobs::kill(std::int64_t run, Done<bool> stored) {
 
 void Jobs::find(std::string name, Done<StoredJob> done) {
   impl_->core.called("find", name);
-  impl_->core.store.submit<StoredJob>(
-      "find " + name, [name](JobStore& store, Planner&) { return find_with_obstacle(store, name); },
-      impl_->core.done_for_store(std::move(done)));
+  impl_->core.read<StoredJob>(
+      "find " + name, [name](JobStore& store, Planner&) { return find_with_obstacle(store, name); }, std::move(done));
 }
 void Jobs::list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done) {
   impl_->core.called("list", after, std::uint64_t{max});
-  impl_->core.store.submit<std::vector<StoredJob>>(
-      "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); },
-      impl_->core.done_for_store(std::move(done)));
+  impl_->core.read<std::vector<StoredJob>>(
+      "list " + after, [after, max](JobStore& store, Planner&) { return list_with_obstacles(store, after, max); }, std::move(done));
+}
+bool Jobs::is_last_page(const std::vector<StoredJob>& page, std::size_t max) {
+  std::size_t bytes = 0;
+  for (const StoredJob& stored : page) bytes += bytes_of(stored);
+  return page.size() < max && bytes < limits::kJobsPageBytes;
 }
 void Jobs::newest_ends(std::string after, std::size_t max, Done<std::vector<JobRun>> done) {
   impl_->core.called("newest", after, std::uint64_t{max});
-  impl_->core.store.submit<std::vector<JobRun>>(
+  impl_->core.read<std::vector<JobRun>>(
       "newest ends " + after,
       [after, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
-        const auto page = store.list(after, max);
+        const auto page = list_page(store, after, max);
         if (!page) return failure(page.error());
         std::vector<std::string> names;
         for (const StoredJob& stored : *page) names.push_back(stored.job.name);
         return store.newest_ends(names);
       },
-      impl_->core.done_for_store(std::move(done)));
+      std::move(done));
 }
 void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, std::string handlers, Done<std::vector<JobRun>> done) {
   impl_->core.called("failures", since.nanoseconds(), before, std::uint64_t{max}, handlers);
-  impl_->core.store.submit<std::vector<JobRun>>(
+  impl_->core.read<std::vector<JobRun>>(
       "failures",
       [since, before, max, handlers = std::move(handlers)](JobStore& store, Planner&) {
         return store.failures(since, before, max, handlers);
       },
-      impl_->core.done_for_store(std::move(done)));
+      std::move(done));
 }
 void Jobs::schedulers(Done<std::vector<SchedulerClaim>> done) {
   impl_->core.called("schedulers");
-  impl_->core.store.submit<std::vector<SchedulerClaim>>(
-      "schedulers", [](JobStore& store, Planner&) { return store.schedulers(); }, impl_->core.done_for_store(std::move(done)));
+  impl_->core.read<std::vector<SchedulerClaim>>(
+      "schedulers", [](JobStore& store, Planner&) { return store.schedulers(); }, std::move(done));
 }
 void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std::vector<JobRun>> done) {
   impl_->core.called("runs", job, before, std::uint64_t{max});
-  impl_->core.store.submit<std::vector<JobRun>>(
+  impl_->core.read<std::vector<JobRun>>(
       "runs " + job,
       [job, before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
         auto runs = store.runs(job, before, max);
@@ -380,15 +383,14 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
         const auto known = store.find(job);
         return known ? std::move(runs) : failure(known.error());
       },
-      impl_->core.done_for_store(std::move(done)));
+      std::move(done));
 }
 
 void Jobs::find_run(std::int64_t run, Done<JobRun> done) {
   impl_->core.expect_here("find_run");
   impl_->core.record("find run", run);
-  impl_->core.store.submit<JobRun>(
-      "find run " + std::to_string(run), [run](JobStore& store, Planner&) { return store.run(run); },
-      impl_->core.done_for_store(std::move(done)));
+  impl_->core.read<JobRun>(
+      "find run " + std::to_string(run), [run](JobStore& store, Planner&) { return store.run(run); }, std::move(done));
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include "jobs/jobs_impl.h"
 
+#include "jobs/for_caller.h"
 #include "jobs/jobs_view.h"
 #include "rondo/base/assert.h"
 
@@ -41,6 +42,9 @@ Jobs::Impl::Impl(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOp
   for (TimerSource* const timer : {&planning.timer(), &timetable.timer(), &ends.timer(), &async.timer(), &dispatch.timer()})
     runtime.scheduler().add(*timer);
 }
+
+ForCaller::ForCaller(Jobs& jobs) : jobs_(jobs) { jobs_.impl_->core.recorded = Recorded::Status; }
+ForCaller::~ForCaller() { jobs_.impl_->core.recorded = Recorded::Result; }
 
 Jobs::Impl::~Impl() {
   hooks->reset();  // The Orchs outlive it.

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -290,6 +291,35 @@ TEST(JobEdits, AreReadAsTheyWereWritten) {
   EXPECT_EQ((*read)[1].running, Running::Stopped);
   for (const std::string bad : {"", "{}", "[1]", R"([["{}"]])", R"([["{}",9]])", R"([["no job",0]])"})
     EXPECT_FALSE(edits_from_json(bad).has_value()) << bad;
+}
+
+TEST_F(PutAllTest, APageOfLargeJobsEndsAtItsLimitOfBytes) {
+  constexpr std::size_t kSmall = 30;
+  constexpr std::size_t kJobs = 60;
+  std::vector<JobEdit> edits;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    edits.push_back(edit("j" + std::to_string(100 + i), {}, Running::Stopped));
+    if (i >= kSmall) edits.back().job.parameters = std::string(60'000, 'p');
+  }
+  ASSERT_TRUE(put(edits).has_value());
+  std::vector<std::string> listed;
+  std::size_t pages = 0;
+  for (bool is_last = false; !is_last; ++pages) {
+    const std::string after = listed.empty() ? "" : listed.back();
+    const auto page = answer<std::vector<StoredJob>>([&](auto done) { jobs->list(after, 200, done); });
+    ASSERT_TRUE(page.has_value()) << page.error().to_string();
+    std::size_t bytes = 0;
+    for (const StoredJob& one : *page) {
+      EXPECT_LT(bytes, limits::kJobsPageBytes) << "no job is behind the end";
+      bytes += one.job.parameters.size();
+      listed.push_back(one.job.name);
+    }
+    is_last = Jobs::is_last_page(*page, 200);
+    ASSERT_TRUE(is_last || !page->empty());
+  }
+  EXPECT_EQ(listed.size(), kJobs);
+  EXPECT_TRUE(std::ranges::is_sorted(listed, std::ranges::less_equal{}));
+  EXPECT_EQ(pages, 2U);
 }
 
 // The store's thread writes the definitions and reads the jobs of the start in one batch. An exception of the second must not fail the

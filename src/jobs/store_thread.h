@@ -46,6 +46,12 @@ enum class Commit : std::uint8_t {
   Together,  // For a work that fails only if the store does: its error undoes the works of the same transaction, which fail with it.
 };
 
+/// What a journal has of the answer to a work.
+enum class Recorded : std::uint8_t {
+  Result,
+  Status,  // For a reader outside of the program, whom a replay does not have: the result would only fill the journal.
+};
+
 class StoreThread {
  public:
   /// 'scheduler' must outlive it. Its destructor runs the remaining works, without calling 'done'.
@@ -77,7 +83,7 @@ class StoreThread {
   /// Runs 'work(store, planner)', which returns a Result<T>, and then 'done(result)'. 'name' tells works apart; read_result() takes a T.
   template <class T>
   void submit(std::string name, std::function<Result<T>(JobStore&, Planner&)> work, std::function<void(Result<T>)> done,
-              Commit commit = Commit::Alone) {
+              Commit commit = Commit::Alone, Recorded recorded = Recorded::Result) {
     auto result = std::make_shared<T>();
     std::vector<Work> works;
     works.push_back({.name = std::move(name),
@@ -90,6 +96,7 @@ class StoreThread {
                      .write = [result](std::string& to) { write_result(*result, to); },
                      .read = [result](std::string_view from) { return read_result(from, *result); },
                      .commit = commit,
+                     .recorded = recorded,
                      .status = {}});
     submitted_at_.push_back(clock_.now());
     executor_.submit(0, std::move(works), [this, result, number = ++submitted_, done = std::move(done)](std::span<Work> ended) {
@@ -113,6 +120,7 @@ class StoreThread {
     std::function<void(std::string& to)> write;
     std::function<bool(std::string_view from)> read;
     Commit commit = Commit::Alone;
+    Recorded recorded = Recorded::Result;
     std::optional<Duration> clocks = {};       // Wall clock less monotonic clock; empty for a work that was not run.
     std::optional<Duration> commit_took = {};  // Of the first work of a transaction that counts. A journal has none.
     Status status;
@@ -144,11 +152,12 @@ class StoreThread {
     }
   }
 
-  /// The difference of the clocks in nanoseconds, and the result of a work that succeeded; empty for a work that was not run.
+  /// The difference of the clocks in nanoseconds, and with Recorded::Result the result of a work that succeeded; empty for a work that was
+  /// not run.
   static void encode(const Work& work, std::string& to) {
     if (!work.clocks) return;
     to += std::to_string(work.clocks->count()) + " ";
-    if (work.status.ok()) work.write(to);
+    if (work.status.ok() && work.recorded == Recorded::Result) work.write(to);
   }
   static bool decode(std::string_view from, Work& work) {
     if (from.empty()) return true;
@@ -158,6 +167,7 @@ class StoreThread {
     if (error != std::errc{} || blank == end || *blank != ' ') return false;
     work.clocks = Duration{clocks};
     const std::string_view result(blank + 1, static_cast<std::size_t>(end - blank - 1));
+    if (result.empty()) work.recorded = Recorded::Status;  // The replay writes the same.
     return result.empty() || work.read(result);
   }
 

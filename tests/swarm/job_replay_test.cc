@@ -18,6 +18,7 @@
 
 #include "base/testing/sanitized.h"
 #include "base/testing/temporary_folder.h"
+#include "jobs/for_caller.h"
 #include "jobs/remote_runs.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/journal/journal.h"
@@ -368,6 +369,44 @@ TEST_F(JobReplay, TheCallsOfAFunctionThatWaitsForAStoredEndComeOutTheSame) {
     world.run_for(100ms);
     EXPECT_EQ(called, 11);
   });
+}
+
+/// The journal has what callers outside of the program asked, and that it was answered: 40 answers with the parameters would be 2 MB.
+TEST_F(JobReplay, WhatCallersReadIsNotInTheJournalAndComesOutTheSame) {
+  live_and_compare<JobsAlone>([](sim::World& world, JobsAlone& program) {
+    jobs::Jobs& jobs = program.jobs;
+    const jobs::Job job{.name = "a", .handler = "elsewhere", .parameters = std::string(50'000, 'p')};
+    jobs.define(job);
+    jobs.trigger("a");
+    world.run_for(100ms);
+    int called = 0;
+    const auto is_read = [&](const auto& answer) { called += answer.has_value() ? 1 : 0, jobs.has_room("elsewhere"); };
+    for (int i = 0; i < 10; ++i) {
+      jobs::ForCaller(jobs)->find("a", is_read);
+      jobs::ForCaller(jobs)->list("", 10, [&](const Result<std::vector<jobs::StoredJob>>& page) {
+        is_read(page);
+        EXPECT_EQ(page->front().job.parameters.size(), 50'000U);
+        jobs::ForCaller(jobs)->newest_ends("", 10, is_read);
+      });
+      jobs::ForCaller(jobs)->runs("a", INT64_MAX, 5, is_read);
+      jobs::ForCaller(jobs)->find_run(1, is_read);
+      jobs::ForCaller(jobs)->failures(WallTime{}, INT64_MAX, 5, "", is_read);
+      jobs::ForCaller(jobs)->schedulers(is_read);
+      world.run_for(20ms);
+    }
+    EXPECT_EQ(called, 70);
+    int failed = 0;
+    jobs::ForCaller(jobs)->find("none", [&](const Result<jobs::StoredJob>& stored) { failed += stored ? 0 : 1; });
+    jobs::ForCaller(jobs)->put_all(std::vector<jobs::JobEdit>{{.job = job}}, true,
+                                   [&](const Result<std::vector<jobs::StoredJob>>& put) { failed += put ? 1 : 0; });
+    jobs.find("a", [&](const Result<jobs::StoredJob>& stored) { failed += stored ? 1 : 0; });
+    world.run_for(100ms);
+    EXPECT_EQ(failed, 3);
+    ASSERT_EQ(program.begun.size(), 1U);
+    program.begun[0].end({});
+    world.run_for(100ms);
+  });
+  EXPECT_LT(std::filesystem::file_size(journal()), 500'000U);
 }
 
 /// The first end is being stored when the program ends, and the second one waits for that.

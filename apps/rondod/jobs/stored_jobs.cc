@@ -256,7 +256,7 @@ class StoredJobs final : public JobService {
     jobs_.list(read_to_, kJobs, [this](const Result<std::vector<jobs::StoredJob>>& page) {
       is_reading_ = false;
       if (!page) return;
-      const bool is_last = page->size() < kJobs;
+      const bool is_last = jobs::Jobs::is_last_page(*page, kJobs);
       for (const jobs::StoredJob& stored : *page) {
         const std::string& name = read_to_ = stored.job.name;
         ++(stored.is_running ? found_started_ : found_stopped_);

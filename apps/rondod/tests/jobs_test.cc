@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -279,6 +280,37 @@ TEST_F(RondodWithJobs, AStartedJobThatDoesNotRunIsANoteOfHealth) {
   put(R"({"name":"nope","handler":"none"})");
   EXPECT_TRUE(comes_to([this] { return health().find("does not run") == std::string::npos; })) << health();
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
+/// Each caller had the parameters of 200 jobs in memory, several times: 40 of them took more than 2 GB.
+TEST_F(RondodWithJobs, ManyListsOfLargeJobsAtTheSameTimeTakeLittleMemory) {
+  constexpr int kCallers = 40;
+  {
+    const auto store = std::move(*jobs::make_sqlite_job_store(file("large.db")));
+    const Status put = store->atomically([&] {
+      for (int i = 0; i < 200; ++i) {
+        const jobs::Job job{.name = "j" + std::to_string(i), .handler = "none", .parameters = std::string(60'000, 'p')};
+        if (const auto stored = store->put(job, {}); !stored) return stored.error();
+      }
+      return Status{};
+    });
+    ASSERT_TRUE(put.ok()) << put.to_string();
+  }
+  ASSERT_NO_FATAL_FAILURE(
+      start("[jobs]\nenabled = true\nstore = \"" + file("large.db") + "\"\n[journal]\nfile = \"" + file("day") + "\"\n"));
+  EXPECT_EQ(client().call("jobs", {})->at("rows").as_array().size(), 200U);
+  const std::size_t before = most_resident();
+  std::vector<std::future<std::string>> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.push_back(std::async(std::launch::async, [this] {
+      const auto own = AdminClient::connect(file("socket"));
+      const auto answer = own ? (*own)->call("jobs", {{"search", "zzz"}, {"count", 1}}) : failure(own.error());
+      return answer ? json::serialize(*answer) : answer.error().to_string();
+    }));
+  }
+  for (std::future<std::string>& caller : callers) EXPECT_EQ(caller.get(), R"({"rows":[]})");
+  // A page of 1 MiB for each, and again for the copy that is searched.
+  if (kIsMeasured) EXPECT_LT(most_resident() - before, std::size_t{kCallers} * 3 * 1024 * 1024);
 }
 
 TEST_F(RondodWithJobs, ASecondOneIsRefusedByWhateverNameTheDatabaseHas) {

@@ -152,6 +152,15 @@ class RondodProcess : public testing::Test {
     statm >> size >> pages;
     return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
+  /// The most that it was, in bytes.
+  std::size_t most_resident() const {
+    std::ifstream status("/proc/" + std::to_string(pid()) + "/status");
+    for (std::string word; status >> word;) {
+      std::size_t kilobytes = 0;
+      if (word == "VmHWM:" && status >> kilobytes) return kilobytes * 1024;
+    }
+    return 0;
+  }
   /// The shortest of three calls of `why`, each over the connection that 'connect' returns. A shared machine may suspend either process
   /// for longer than the promised time. It does not do so three times in a row, while a rondod that is busy with its callers is slow each
   /// time.

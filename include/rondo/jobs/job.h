@@ -110,6 +110,8 @@ struct Job {
 
 /// InvalidArgument that names the field and the reason.
 Status check(const Job& job);
+/// The part of check() that compiles no schedule: its texts and numbers have their limits. O(bytes).
+Status check_contents(const Job& job);
 /// The part of check() for Job::parameters, also for those of a single run.
 Status check_parameters(std::string_view parameters);
 /// The part of check() that a stored job must satisfy to be read: its handler and its numbers, not its texts and its schedule. O(1).

@@ -247,7 +247,10 @@ class Jobs {
   /// crash the run is not begun again. An error says why the store does not have it; the kill holds until this program ends.
   Status kill(std::int64_t run, Done<bool> stored = {});
   void find(std::string name, Done<StoredJob> done);
+  /// At most 'max' jobs in the order of their names, beginning behind 'after': fewer if these have limits::kJobsPageBytes. is_last_page()
+  /// tells whether there are more.
   void list(std::string after, std::size_t max, Done<std::vector<StoredJob>> done);
+  static bool is_last_page(const std::vector<StoredJob>& page, std::size_t max);
   /// For each job of list(after, max): of its runs that have begun, the one that ended last; behind these, for each job whose last one did
   /// not succeed, the last one that did. Jobs without such a run are left out.
   void newest_ends(std::string after, std::size_t max, Done<std::vector<JobRun>> done);
@@ -279,6 +282,7 @@ class Jobs {
   Status health() const;
 
  private:
+  friend class ForCaller;
   friend class JobsView;
   friend class RemoteRuns;
   struct Impl;

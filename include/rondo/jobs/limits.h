@@ -45,6 +45,11 @@ inline constexpr std::size_t kJobsOfPut = 500;
 /// `ParameterChecksTest.NoCheckBeginsAfterTheTimeOfTheCall`.
 inline constexpr Duration kParameterChecks = 2s;
 
+/// Bytes of the jobs of one answer of `Jobs::list()`: many callers may wait for theirs at the same time. The last job may exceed it.
+/// Reached: the answer ends with this job, and the caller asks for those behind it. Figure: none: Jobs::is_last_page() says so. Test:
+/// `PutAllTest.APageOfLargeJobsEndsAtItsLimitOfBytes`.
+inline constexpr std::size_t kJobsPageBytes = std::size_t{1024} * 1024;
+
 /// Tags of a job: each list of jobs has all of them.
 /// Reached: `check()` returns InvalidArgument with the field. Figure: none: the caller gets the error. Test:
 /// `JobCheck.AcceptsTheLimitsAndRefusesMore`.

@@ -11,7 +11,9 @@
 
 #include "base/doubled_name.h"
 #include "commands/answers.h"
+#include "jobs/commands/page_line.h"
 #include "jobs/commands/parts.h"
+#include "jobs/for_caller.h"
 #include "jobs/handler_names.h"
 #include "jobs/job_json.h"
 #include "jobs/jobs_view.h"
@@ -89,20 +91,21 @@ void finish_show(Jobs& jobs, const StoredJob& stored, json::object object, Reply
   const std::string warning = stored.is_running ? warning_of(jobs, stored) : JobsView(jobs).handler_trouble(stored.job.handler);
   if (!warning.empty()) object["warning"] = sentence(warning);
   if (stored.job.overlap != Overlap::Cover) return reply.finish(object);
-  jobs.runs(stored.job.name, INT64_MAX, kNewest,
-            [object = std::move(object), warning, reply = std::move(reply)](const Result<std::vector<JobRun>>& newest) mutable {
-              const std::size_t covered = newest ? covered_of(*newest) : 0;
-              if (covered >= kCoveredFrom) {
-                object["warning"] = sentence(warning + (warning.empty() ? "" : "; ") + "each of its last " + std::to_string(covered) +
-                                             " runs was stopped by the next one, so none has ended by itself");
-              }
-              reply.finish(object);
-            });
+  ForCaller(jobs)->runs(stored.job.name, INT64_MAX, kNewest,
+                        [object = std::move(object), warning, reply = std::move(reply)](const Result<std::vector<JobRun>>& newest) mutable {
+                          const std::size_t covered = newest ? covered_of(*newest) : 0;
+                          if (covered >= kCoveredFrom) {
+                            object["warning"] =
+                                sentence(warning + (warning.empty() ? "" : "; ") + "each of its last " + std::to_string(covered) +
+                                         " runs was stopped by the next one, so none has ended by itself");
+                          }
+                          reply.finish(object);
+                        });
 }
 
 /// Shows a job, with the runs whose handler runs at present.
 void show(Jobs& jobs, const Arguments& arguments, Reply reply) {
-  jobs.find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+  ForCaller(jobs)->find(arguments.text("name"), [&jobs, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
     json::object object = object_of_job(*stored, JobsView(jobs).next_of(*stored));
     add_damage(object, *stored);
@@ -190,6 +193,7 @@ namespace {
 
 void put_checked(Jobs& jobs, std::vector<JobEdit> edits, bool is_dry, Reply reply,
                  void (*answer)(Reply& reply, std::vector<json::object> objects)) {
+  if (Status wrong = check_sizes(edits); !wrong.ok()) return reply.fail(wrong);
   jobs.put_checked(std::move(edits), is_dry,
                    [&jobs, is_dry, answer, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
                      if (!put) return reply.fail(put.error());
@@ -283,6 +287,8 @@ void add_put_commands(Adder& adder) {
 }
 
 }  // namespace
+
+Adder::Adder(CommandRegistry& registry, Jobs& jobs) : registry_(registry), jobs_(jobs), line_(std::make_shared<PageLine>(jobs)) {}
 
 Status add_job_commands(CommandRegistry& registry, Jobs& jobs) {
   Adder adder(registry, jobs);

@@ -300,6 +300,28 @@ TEST_F(JobCommands, LargeJobsAreListedInPagesOfTheAnswer) {
                     .ok());
   }
   EXPECT_EQ(call("jobs").at("rows").as_array().size(), 300U);
+  EXPECT_EQ(call("jobs", {{"search", "j299"}, {"count", 1}}).at("rows").as_array().size(), 1U) << "it is behind the first page";
+  EXPECT_EQ(call("jobs", {{"ends", true}}).at("rows").as_array().size(), 300U);
+  EXPECT_EQ(call("jobs", {{"count", 30}}).at("next"), "j124");
+}
+
+/// More callers than pages that are read at the same time, and one that has gone.
+TEST_F(JobCommands, CallersThatListJobsAtTheSameTimeGetAllOfThem) {
+  for (int i = 0; i < 30; ++i) {
+    const std::string definition =
+        "{\"name\":\"j" + std::to_string(i) + R"(","handler":"ok","parameters":")" + std::string(60'000, 'p') + "\"}";
+    call("job-put", {{"definition", definition}});
+  }
+  std::vector<std::future<std::size_t>> callers;
+  for (int i = 0; i < 12; ++i) {
+    callers.push_back(std::async(std::launch::async, [this, i] {
+      const auto own = std::move(*AdminClient::connect((folder / "socket").string()));
+      const auto answer = own->call(i % 3 == 0 ? "job-load" : "jobs", {});
+      if (!answer) return std::size_t{0};
+      return i % 3 == 0 ? std::size_t{30} : answer->at("rows").as_array().size();
+    }));
+  }
+  for (std::future<std::size_t>& caller : callers) EXPECT_EQ(caller.get(), 30U);
 }
 
 TEST_F(JobCommands, AChildShowsItsParentsAndTheRunsForWhichItWaited) {
@@ -420,7 +442,7 @@ TEST_F(JobCommands, JobsAreListedInPartsByTextAndByState) {
   EXPECT_EQ(names({{"after", "j1200"}}, 50).size(), 4U);
   EXPECT_THAT(error("jobs", {{"state", "odd"}}), HasSubstr("state is running, stopped or failing"));
   EXPECT_THAT(error("jobs", {{"count", 0}}), HasSubstr("count is at least 1"));
-  EXPECT_THAT(error("jobs", {{"search", std::string(257, 'x')}}), HasSubstr("more than 256 bytes"));
+  EXPECT_THAT(error("jobs", {{"search", std::string(257, 'x')}}), HasSubstr("search has 257 bytes, and at most 256 are possible"));
 }
 
 TEST_F(JobCommands, ACallerWithAGroupGetsTheJobsOfItsGroupInPartsToo) {
@@ -580,6 +602,29 @@ TEST_F(JobCommands, WrongArgumentsAreNamed) {
   EXPECT_THAT(error("job-kill", {{"run", 99}}), HasSubstr("the run 99"));
   EXPECT_THAT(error("job-runs", {{"name", "none"}, {"max", 0}}), HasSubstr("1 to 200"));
   EXPECT_THAT(error("job-runs", {{"name", "none"}}), HasSubstr("no job 'none'"));
+}
+
+/// The journal had three copies of such a text, so that old records were soon rolled over.
+TEST_F(JobCommands, EachLongTextIsRefusedBeforeTheJournalHasIt) {
+  constexpr std::size_t kBytes = 180'000;
+  std::size_t texts = 0;
+  for (const CommandSpec* const spec : registry.commands()) {
+    for (const ArgumentSpec& argument : spec->arguments) {
+      if (argument.kind != ArgumentKind::Text || argument.name.starts_with("definition")) continue;
+      json::object arguments;
+      for (const ArgumentSpec& other : spec->arguments) {
+        if (other.required) arguments[other.name] = other.kind == ArgumentKind::Text ? json::value("x") : json::value(1);
+      }
+      arguments[argument.name] = std::string(kBytes, 'x');
+      EXPECT_THAT(error(spec->name, arguments), HasSubstr(argument.name + " has 180000 bytes, and at most ")) << spec->name;
+      ++texts;
+    }
+  }
+  EXPECT_GT(texts, 20U);
+  const std::string definition = "{\"name\":\"" + std::string(kBytes, 'x') + R"(","handler":"ok"})";
+  for (const char* const command : {"job-put", "job-preview"})
+    EXPECT_THAT(error(command, {{"definition", definition}}), HasSubstr("name has 180000 bytes, and at most 200 are possible"));
+  EXPECT_THAT(error("jobs-put", {{"definitions", "[" + definition + "]"}}), HasSubstr("name has 180000 bytes"));
 }
 
 TEST_F(JobCommands, AJobThatDoesNotRunHasAWarningWhenItIsPutAndShown) {

@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "commands/answers.h"
+#include "jobs/commands/page_line.h"
 #include "jobs/commands/parts.h"
+#include "jobs/for_caller.h"
 #include "jobs/handler_names.h"
-#include "rondo/admin/limits.h"
 #include "rondo/base/clock.h"
 
 namespace rondo::jobs {
@@ -72,30 +73,33 @@ json::object object_of(const JobsOptions& options) {
 
 class JobLister : public std::enable_shared_from_this<JobLister> {
  public:
-  JobLister(Jobs& jobs, Filter filter, std::uint64_t count) : jobs_(jobs), filter_(std::move(filter)), left_(count) {}
+  JobLister(Jobs& jobs, PageLine& line, Filter filter, std::uint64_t count)
+      : jobs_(jobs), line_(line), filter_(std::move(filter)), left_(count) {}
 
   void ask(std::string after, Reply reply) {
     after_ = std::move(after);
-    jobs_.list(after_, kPage, [self = shared_from_this(), reply = std::move(reply)](Result<std::vector<StoredJob>> page) mutable {
+    line_.ask(after_, reply, [self = shared_from_this(), reply](Result<std::vector<StoredJob>> page) mutable {
       if (!page) return reply.fail(page.error());
       self->page_ = std::move(*page);
       self->at_ = 0;
-      self->filter_.has_ends || self->filter_.state == "failing" ? self->ask_ends(std::move(reply)) : self->list(std::move(reply));
+      const bool needs_ends = self->filter_.has_ends || self->filter_.state == "failing";
+      needs_ends && !self->page_.empty() ? self->ask_ends(std::move(reply)) : self->list(std::move(reply));
     });
   }
 
  private:
   void ask_ends(Reply reply) {
-    jobs_.newest_ends(after_, kPage, [self = shared_from_this(), reply = std::move(reply)](Result<std::vector<JobRun>> ends) mutable {
-      if (!ends) return reply.fail(ends.error());
-      self->ends_.clear();
-      self->successes_.clear();
-      for (JobRun& run : *ends) {
-        if (run.state == RunState::Succeeded) self->successes_.insert_or_assign(run.job_id, run.ended);
-        self->ends_.try_emplace(run.job_id, std::move(run));  // The end comes before the success.
-      }
-      self->list(std::move(reply));
-    });
+    ForCaller(jobs_)->newest_ends(after_, page_.size(),
+                                  [self = shared_from_this(), reply = std::move(reply)](Result<std::vector<JobRun>> ends) mutable {
+                                    if (!ends) return reply.fail(ends.error());
+                                    self->ends_.clear();
+                                    self->successes_.clear();
+                                    for (JobRun& run : *ends) {
+                                      if (run.state == RunState::Succeeded) self->successes_.insert_or_assign(run.job_id, run.ended);
+                                      self->ends_.try_emplace(run.job_id, std::move(run));  // The end comes before the success.
+                                    }
+                                    self->list(std::move(reply));
+                                  });
   }
 
   /// Lists the jobs of the page from at_ on, as many a turn as a page of the answer has room for.
@@ -114,7 +118,7 @@ class JobLister : public std::enable_shared_from_this<JobLister> {
       --left_;
     }
     json::object end = filter_.has_plan ? object_of(jobs_.options()) : json::object{};
-    const bool is_last = at_ == page_.size() && page_.size() < kPage;
+    const bool is_last = at_ == page_.size() && Jobs::is_last_page(page_, kPage);
     // The last job is listed: a caller with a group learns no other name.
     if (left_ == 0 && !is_last) end["next"] = commands::text(page_[at_ - 1].job.name);
     if (is_last || left_ == 0 || !reply.wanted()) return reply.finish(end);
@@ -146,6 +150,7 @@ class JobLister : public std::enable_shared_from_this<JobLister> {
   }
 
   Jobs& jobs_;
+  PageLine& line_;
   const Filter filter_;
   std::uint64_t left_;
   std::string after_;  // The page begins behind it.
@@ -156,7 +161,7 @@ class JobLister : public std::enable_shared_from_this<JobLister> {
   std::map<std::int64_t, std::optional<WallTime>> successes_;
 };
 
-void list_jobs(Jobs& jobs, const Arguments& arguments, Reply reply) {
+void list_jobs(Jobs& jobs, PageLine& line, const Arguments& arguments, Reply reply) {
   const std::string& group = reply.caller().group;
   Filter filter{.tag = arguments.text("tag"),
                 .owner = arguments.text("owner"),
@@ -167,17 +172,19 @@ void list_jobs(Jobs& jobs, const Arguments& arguments, Reply reply) {
                 .has_ends = arguments.flag("ends")};
   if (!filter.state.empty() && filter.state != "running" && filter.state != "stopped" && filter.state != "failing")
     return reply.fail({StatusCode::InvalidArgument, "state is running, stopped or failing"});
-  if (filter.search.size() > limits::kPatternBytes)
-    return reply.fail({StatusCode::InvalidArgument, "search has more than " + std::to_string(limits::kPatternBytes) + " bytes"});
   const std::int64_t count = arguments.integer("count", INT64_MAX);
   if (count < 1) return reply.fail({StatusCode::InvalidArgument, "count is at least 1"});
   reply.expect_rows();
-  std::make_shared<JobLister>(jobs, std::move(filter), static_cast<std::uint64_t>(count))->ask(arguments.text("after"), std::move(reply));
+  std::make_shared<JobLister>(jobs, line, std::move(filter), static_cast<std::uint64_t>(count))
+      ->ask(arguments.text("after"), std::move(reply));
 }
 
 }  // namespace
 
 void add_list_command(Adder& adder) {
+  const auto run = [line = adder.line()](Jobs& jobs, const Arguments& arguments, Reply reply) {
+    list_jobs(jobs, *line, arguments, std::move(reply));
+  };
   adder.add({.name = "jobs",
              .help = "List the jobs",
              .arguments = {{"tag", ArgumentKind::Text, false, "Only jobs with this tag"},
@@ -190,7 +197,7 @@ void add_list_command(Adder& adder) {
                            {"plan", ArgumentKind::Flag, false, "With their ids, planned runs, and the settings of the planner"}},
              .effect = CommandEffect::Reads,
              .keeps_to_group = true},
-            list_jobs);
+            run);
 }
 
 }  // namespace rondo::jobs

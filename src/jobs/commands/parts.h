@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,6 +18,8 @@
 #include "rondo/jobs/jobs.h"
 
 namespace rondo::jobs {
+
+class PageLine;
 
 /// Jobs or runs of one page.
 inline constexpr std::size_t kPage = 200;
@@ -51,22 +54,34 @@ inline ArgumentSpec name_argument() { return {"name", ArgumentKind::Text, true, 
 /// gets NotFound for a job of another group, as for one that does not exist.
 CommandHandler within_group(Jobs& jobs, CommandHandler handler);
 
-/// Adds commands, and keeps the first error. A command with CommandSpec::keeps_to_group about one job is kept by within_group().
+/// The handler of a command whose text arguments have a limit. InvalidArgument for a longer one, before the store or the journal gets it:
+/// the journal is a ring, and a caller that only reads must not be able to push old records out of it.
+CommandHandler within_limits(const CommandSpec& spec, CommandHandler handler);
+/// The same for definitions: InvalidArgument for a job that is larger than check() permits.
+Status check_sizes(const std::vector<JobEdit>& edits);
+
+/// Adds commands, and keeps the first error. Their text arguments are kept by within_limits(). A command with CommandSpec::keeps_to_group
+/// about one job is kept by within_group().
 class Adder {
  public:
-  Adder(CommandRegistry& registry, Jobs& jobs) : registry_(registry), jobs_(jobs) {}
-  void add(CommandSpec spec, void (*run)(Jobs&, const Arguments&, Reply)) {
+  Adder(CommandRegistry& registry, Jobs& jobs);
+  void add(CommandSpec spec, std::function<void(Jobs&, const Arguments&, Reply)> run) {
     if (!status_.ok()) return;
-    CommandHandler handler = [jobs = &jobs_, run](const Arguments& arguments, Reply reply) { run(*jobs, arguments, std::move(reply)); };
+    CommandHandler handler = [jobs = &jobs_, run = std::move(run)](const Arguments& arguments, Reply reply) {
+      run(*jobs, arguments, std::move(reply));
+    };
     const auto names_job = [](const ArgumentSpec& argument) { return argument.name == "name" || argument.name == "run"; };
     if (spec.keeps_to_group && std::ranges::any_of(spec.arguments, names_job)) handler = within_group(jobs_, std::move(handler));
+    handler = within_limits(spec, std::move(handler));
     status_ = registry_.add(std::move(spec), std::move(handler));
   }
   Status status() const { return status_; }
+  const std::shared_ptr<PageLine>& line() const { return line_; }
 
  private:
   CommandRegistry& registry_;
   Jobs& jobs_;
+  const std::shared_ptr<PageLine> line_;  // All commands share it.
   Status status_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "commands/answers.h"
 #include "jobs/commands/parts.h"
+#include "jobs/for_caller.h"
 #include "jobs/handler_names.h"
 #include "jobs/remote_runs.h"
 #include "rondo/base/text.h"
@@ -81,14 +82,14 @@ void trigger(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::string address = arguments.text("address");
   if (address.empty()) return jobs.trigger(arguments.text("name"), std::move(with), answer_with_run(jobs, std::move(reply)));
   // An address that the job's executors do not have would make this program call anything.
-  jobs.find(arguments.text("name"),
-            [&jobs, address, with = std::move(with), reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
-              if (!stored) return reply.fail(stored.error());
-              auto checked = RemoteRuns(jobs).check_address(stored->job.handler, address);
-              if (!checked) return reply.fail(checked.error().with_context("address"));
-              with.address = std::move(*checked);
-              jobs.trigger(stored->job.name, std::move(with), answer_with_run(jobs, std::move(reply)));
-            });
+  ForCaller(jobs)->find(arguments.text("name"),
+                        [&jobs, address, with = std::move(with), reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+                          if (!stored) return reply.fail(stored.error());
+                          auto checked = RemoteRuns(jobs).check_address(stored->job.handler, address);
+                          if (!checked) return reply.fail(checked.error().with_context("address"));
+                          with.address = std::move(*checked);
+                          jobs.trigger(stored->job.name, std::move(with), answer_with_run(jobs, std::move(reply)));
+                        });
 }
 
 void backfill(Jobs& jobs, const Arguments& arguments, Reply reply) {
@@ -144,24 +145,24 @@ void list_runs(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t max = arguments.integer("max", 20);
   if (max < 1 || max > static_cast<std::int64_t>(kPage)) return reply.fail({StatusCode::InvalidArgument, "max is 1 to 200"});
   reply.expect_rows();
-  jobs.runs(arguments.text("name"), arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
-            [&jobs, has_details = arguments.flag("details"), reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
-              if (!runs) return reply.fail(runs.error());
-              for (const JobRun& run : *runs) {
-                json::object row = object_of(run);
-                if (std::exchange(has_details, false)) add_details(jobs, RemoteRuns(jobs).parts(run), run, row);
-                // It may have ended since the store was read.
-                if (const auto activity = JobsView(jobs).activity(run.id); activity && !is_final(run.state))
-                  add_activity(row, *activity, run);
-                if (!is_final(run.state) && RemoteRuns(jobs).is_standby()) row["activity"] = sentence(kAskOwner);
-                if (const std::string note = JobsView(jobs).retry_note(run.id); !note.empty()) row["note"] = sentence(note);
-                const auto progress = JobsView(jobs).progress(run.id);
-                if (progress && row.at("state") == "running") row["progress"] = object_of(*progress);
-                if (const auto trace = RemoteRuns(jobs).trace(run.id)) row["trace"] = text(trace->trace_id());
-                reply.row(row);
-              }
-              reply.finish();
-            });
+  ForCaller(jobs)->runs(
+      arguments.text("name"), arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max),
+      [&jobs, has_details = arguments.flag("details"), reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+        if (!runs) return reply.fail(runs.error());
+        for (const JobRun& run : *runs) {
+          json::object row = object_of(run);
+          if (std::exchange(has_details, false)) add_details(jobs, RemoteRuns(jobs).parts(run), run, row);
+          // It may have ended since the store was read.
+          if (const auto activity = JobsView(jobs).activity(run.id); activity && !is_final(run.state)) add_activity(row, *activity, run);
+          if (!is_final(run.state) && RemoteRuns(jobs).is_standby()) row["activity"] = sentence(kAskOwner);
+          if (const std::string note = JobsView(jobs).retry_note(run.id); !note.empty()) row["note"] = sentence(note);
+          const auto progress = JobsView(jobs).progress(run.id);
+          if (progress && row.at("state") == "running") row["progress"] = object_of(*progress);
+          if (const auto trace = RemoteRuns(jobs).trace(run.id)) row["trace"] = text(trace->trace_id());
+          reply.row(row);
+        }
+        reply.finish();
+      });
 }
 
 void list_failures(Jobs& jobs, const Arguments& arguments, Reply reply) {
@@ -172,21 +173,21 @@ void list_failures(Jobs& jobs, const Arguments& arguments, Reply reply) {
   reply.expect_rows();
   const std::string& group = reply.caller().group;
   std::string handlers = group.empty() ? std::string{} : handlers_of(group);
-  jobs.failures(*since, arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max), std::move(handlers),
-                [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
-                  if (!runs) return reply.fail(runs.error());
-                  for (const JobRun& run : *runs) {
-                    json::object row{{"job", text(run.job)}};
-                    for (const auto& member : object_of(run)) row.insert(member);
-                    reply.row(row);
-                  }
-                  reply.finish();
-                });
+  ForCaller(jobs)->failures(*since, arguments.integer("before", INT64_MAX), static_cast<std::size_t>(max), std::move(handlers),
+                            [reply = std::move(reply)](const Result<std::vector<JobRun>>& runs) mutable {
+                              if (!runs) return reply.fail(runs.error());
+                              for (const JobRun& run : *runs) {
+                                json::object row{{"job", text(run.job)}};
+                                for (const auto& member : object_of(run)) row.insert(member);
+                                reply.row(row);
+                              }
+                              reply.finish();
+                            });
 }
 
 void list_schedulers(Jobs& jobs, const Arguments&, Reply reply) {
   reply.expect_rows();
-  jobs.schedulers([reply = std::move(reply)](const Result<std::vector<SchedulerClaim>>& schedulers) mutable {
+  ForCaller(jobs)->schedulers([reply = std::move(reply)](const Result<std::vector<SchedulerClaim>>& schedulers) mutable {
     if (!schedulers) return reply.fail(schedulers.error());
     for (const SchedulerClaim& one : *schedulers) {
       reply.row(json::object{{"name", text(one.name)},
@@ -238,7 +239,7 @@ void kill(Jobs& jobs, const Arguments& arguments, Reply reply) {
   if (killed.code() == StatusCode::NotFound && activity)
     return answer->reply.fail({StatusCode::NotFound, "the run " + std::to_string(id) + " " + activity->text});
   if (killed.code() == StatusCode::NotFound) {
-    jobs.find_run(id, [id, answer](const Result<JobRun>& run) { answer->reply.fail(ended_already(id, run)); });
+    ForCaller(jobs)->find_run(id, [id, answer](const Result<JobRun>& run) { answer->reply.fail(ended_already(id, run)); });
     return;
   }
   if (!killed.ok()) return answer->reply.fail(killed);

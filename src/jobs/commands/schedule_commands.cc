@@ -14,7 +14,9 @@
 #include "calendar/civil.h"
 #include "calendar/zone_span.h"
 #include "commands/answers.h"
+#include "jobs/commands/page_line.h"
 #include "jobs/commands/parts.h"
+#include "jobs/for_caller.h"
 #include "jobs/handler_names.h"
 #include "jobs/job_json.h"
 #include "jobs/planner.h"
@@ -63,7 +65,7 @@ void list_next(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const Result<WallTime> from = time_argument(arguments, "from", SystemClock{}.wall_now());
   if (!from) return reply.fail(from.error());
   reply.expect_rows();
-  jobs.find(arguments.text("name"), [from = *from, max, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
+  ForCaller(jobs)->find(arguments.text("name"), [from = *from, max, reply = std::move(reply)](const Result<StoredJob>& stored) mutable {
     if (!stored) return reply.fail(stored.error());
     Planner planner{PlannerOptions{}};
     const auto compiled = planner.compiled(stored->job, stored->id);
@@ -152,20 +154,26 @@ void job_preview(Jobs& jobs, const Arguments& arguments, Reply reply) {
   if (!job) return reply.fail(job.error());
   std::vector<JobEdit> edits;
   edits.push_back({std::move(*job), JobEdit::Running::Started});
+  if (Status wrong = check_sizes(edits); !wrong.ok()) return reply.fail(wrong);
+  // The answer does not depend on them, and the journal gets the definition.
+  Job& previewed = edits.front().job;
+  previewed.parameters = previewed.note = previewed.owner = {};
+  previewed.tags.clear();
   // Without put_checked(): a form asks after each change, and who only reads must not make handlers work.
-  jobs.put_all(std::move(edits), true, [&jobs, count, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
-    put ? preview(jobs, put->front(), static_cast<std::size_t>(count), std::move(reply)) : reply.fail(put.error());
-  });
+  ForCaller(jobs)->put_all(std::move(edits), true,
+                           [&jobs, count, reply = std::move(reply)](const Result<std::vector<StoredJob>>& put) mutable {
+                             put ? preview(jobs, put->front(), static_cast<std::size_t>(count), std::move(reply)) : reply.fail(put.error());
+                           });
 }
 
 /// Counts the starts of the started jobs by minute, a slice a turn.
 class LoadCounter : public std::enable_shared_from_this<LoadCounter> {
  public:
-  LoadCounter(Jobs& jobs, std::string handlers, WallTime from, WallTime to)
-      : jobs_(jobs), handlers_(std::move(handlers)), from_(from), to_(to), minutes_(minute_of(to + -1ns) + 1) {}
+  LoadCounter(PageLine& line, std::string handlers, WallTime from, WallTime to)
+      : line_(line), handlers_(std::move(handlers)), from_(from), to_(to), minutes_(minute_of(to + -1ns) + 1) {}
 
   void ask(const std::string& after, Reply reply) {
-    jobs_.list(after, kPage, [self = shared_from_this(), reply = std::move(reply)](Result<std::vector<StoredJob>> page) mutable {
+    line_.ask(after, reply, [self = shared_from_this(), reply](Result<std::vector<StoredJob>> page) mutable {
       if (!page) return reply.fail(page.error());
       self->page_ = std::move(*page);
       self->at_ = 0;
@@ -184,7 +192,7 @@ class LoadCounter : public std::enable_shared_from_this<LoadCounter> {
       step(page_[at_]);
     }
     if (!reply.wanted()) return;
-    if (page_.size() < kPage || cut_short_)
+    if (Jobs::is_last_page(page_, kPage) || cut_short_)
       return reply.finish({{"from", calendar::format_rfc3339(from_)},
                            {"minutes", json::array(minutes_.begin(), minutes_.end())},
                            {"jobs_counted", jobs_counted_},
@@ -211,7 +219,7 @@ class LoadCounter : public std::enable_shared_from_this<LoadCounter> {
     ++at_;
   }
 
-  Jobs& jobs_;
+  PageLine& line_;
   const std::string handlers_;
   const WallTime from_;
   const WallTime to_;
@@ -225,7 +233,7 @@ class LoadCounter : public std::enable_shared_from_this<LoadCounter> {
   std::optional<WallTime> place_;  // The last instant of the job at at_ that was counted.
 };
 
-void job_load(Jobs& jobs, const Arguments& arguments, Reply reply) {
+void job_load(PageLine& line, const Arguments& arguments, Reply reply) {
   Result<WallTime> from = time_argument(arguments, "from", SystemClock{}.wall_now());
   if (!from) return reply.fail(from.error());
   const Result<WallTime> to = time_argument(arguments, "to", *from + 1h);
@@ -237,7 +245,7 @@ void job_load(Jobs& jobs, const Arguments& arguments, Reply reply) {
   const std::int64_t past = seconds_of(*from) % 60;
   from = WallTime::from_nanoseconds((seconds_of(*from) - (past < 0 ? past + 60 : past)) * 1'000'000'000);
   const std::string& group = reply.caller().group;
-  std::make_shared<LoadCounter>(jobs, group.empty() ? std::string{} : handlers_of(group), *from, *to)->ask({}, std::move(reply));
+  std::make_shared<LoadCounter>(line, group.empty() ? std::string{} : handlers_of(group), *from, *to)->ask({}, std::move(reply));
 }
 
 }  // namespace
@@ -263,7 +271,7 @@ void add_schedule_commands(Adder& adder) {
                            {"to", ArgumentKind::Text, false, "Starts before this time: at most 48 hours later, by default one"}},
              .effect = CommandEffect::Reads,
              .keeps_to_group = true},
-            job_load);
+            [line = adder.line()](Jobs&, const Arguments& arguments, Reply reply) { job_load(*line, arguments, std::move(reply)); });
 }
 
 }  // namespace rondo::jobs

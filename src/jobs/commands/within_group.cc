@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jobs/commands/parts.h"
+#include "jobs/for_caller.h"
 #include "jobs/handler_names.h"
 
 namespace rondo::jobs {
@@ -22,7 +23,7 @@ struct Held {
 
 /// 'asked': what the caller named, for an error.
 void check_job(Jobs& jobs, const std::string& name, const std::string& asked, const std::shared_ptr<Held>& held) {
-  jobs.find(name, [asked, held](const Result<StoredJob>& stored) {
+  ForCaller(jobs)->find(name, [asked, held](const Result<StoredJob>& stored) {
     const std::string& group = held->reply.caller().group;
     if (!stored && stored.error().code() != StatusCode::NotFound) return held->reply.fail(stored.error());
     if (!stored || !stored->job.handler.starts_with(handlers_of(group)))
@@ -32,7 +33,7 @@ void check_job(Jobs& jobs, const std::string& name, const std::string& asked, co
 }
 
 void check_run(Jobs& jobs, std::int64_t run, const std::shared_ptr<Held>& held) {
-  jobs.find_run(run, [&jobs, run, held](const Result<JobRun>& found) {
+  ForCaller(jobs)->find_run(run, [&jobs, run, held](const Result<JobRun>& found) {
     const std::string& group = held->reply.caller().group;
     if (!found && found.error().code() != StatusCode::NotFound) return held->reply.fail(found.error());
     // A run of another group looks like none.

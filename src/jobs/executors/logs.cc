@@ -7,6 +7,7 @@
 
 #include "commands/answers.h"
 #include "jobs/executors/executors_impl.h"
+#include "jobs/for_caller.h"
 #include "jobs/log_limits.h"
 
 namespace rondo::jobs::executors {
@@ -60,7 +61,7 @@ bool Executors::Impl::read_log(const JobRun& run, std::int64_t from, bool wait, 
   const auto known = std::ranges::find(addresses, address);
   read->shard = known == addresses.end() ? 0 : static_cast<std::size_t>(known - addresses.begin());
   ++readers[caller.user];
-  jobs.find(run.job, [weak = std::weak_ptr<Impl*>(self), read](const Result<StoredJob>& job) {
+  ForCaller(jobs)->find(run.job, [weak = std::weak_ptr<Impl*>(self), read](const Result<StoredJob>& job) {
     const auto parts = weak.lock();
     if (parts == nullptr) return;
     for (const auto& [name, group] : (*parts)->groups) {
@@ -174,7 +175,7 @@ void Executors::Impl::answer_log(LogRead& read, const std::string& address, std:
 
 void Executors::Impl::continue_reads() {
   for (const std::shared_ptr<LogRead>& read : std::exchange(waiting_reads, {})) {
-    jobs.find_run(read->run.id, [weak = std::weak_ptr<Impl*>(self), read](const Result<JobRun>& run) {
+    ForCaller(jobs)->find_run(read->run.id, [weak = std::weak_ptr<Impl*>(self), read](const Result<JobRun>& run) {
       const auto parts = weak.lock();
       if (parts == nullptr) return;
       if (!run) return (*parts)->end_read(*read, run.error());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "commands/answers.h"
+#include "jobs/for_caller.h"
 #include "jobs/jobs_view.h"
 #include "jobs/log_limits.h"
 #include "jobs/workers/limits.h"
@@ -37,8 +38,8 @@ void Workers::Impl::read_log(const Arguments& arguments, Reply reply) {
   const std::int64_t from = arguments.integer("from", 0);
   if (run < 1 || from < 0) return reply.fail({StatusCode::InvalidArgument, "run is at least 1, and from at least 0"});
   if (!options.log_elsewhere) return read_log_of_worker(run, from, arguments.flag("wait"), arguments.text("worker"), std::move(reply));
-  jobs.find_run(run, [weak = std::weak_ptr<Impl*>(self), run, from, wait = arguments.flag("wait"), of = arguments.text("worker"),
-                      reply](const Result<JobRun>& found) {
+  ForCaller(jobs)->find_run(run, [weak = std::weak_ptr<Impl*>(self), run, from, wait = arguments.flag("wait"),
+                                  of = arguments.text("worker"), reply](const Result<JobRun>& found) {
     const auto parts = weak.lock();
     if (parts == nullptr || (found && (*parts)->options.log_elsewhere(*found, from, wait, of, reply))) return;
     (*parts)->read_log_of_worker(run, from, wait, of, reply);
@@ -87,7 +88,7 @@ void Workers::Impl::choose_workers(std::int64_t request) {
 
 void Workers::Impl::find_run(std::int64_t request, void (Impl::*found)(std::int64_t request, const Result<JobRun>& run)) {
   const LogReader& reader = readers.at(request);
-  jobs.find_run(reader.run, [weak = std::weak_ptr<Impl*>(self), request, look = reader.look, found](const Result<JobRun>& run) {
+  ForCaller(jobs)->find_run(reader.run, [weak = std::weak_ptr<Impl*>(self), request, look = reader.look, found](const Result<JobRun>& run) {
     const auto parts = weak.lock();
     if (parts == nullptr) return;
     const auto asks = (*parts)->readers.find(request);
