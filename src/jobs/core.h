@@ -117,7 +117,7 @@ struct Core {
   RecordedCalls calls;
   std::vector<CallsWithin*> within;  // From the outermost one on.
   StoreThread store;
-  Recorded recorded = Recorded::Result;  // Of what is read at present: see ForCaller.
+  Recorded recorded = Recorded::Result;  // How the reads that begin now are recorded: ForCaller changes it.
   mutable unsigned calls_out = 0;        // Nested calls of functions of the user.
   Status call_status;  // Of the last call that the store could not carry out, until something is written; and when that was.
   Instant call_failed;

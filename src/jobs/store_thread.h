@@ -122,7 +122,7 @@ class StoreThread {
     Commit commit = Commit::Alone;
     Recorded recorded = Recorded::Result;
     std::optional<Duration> clocks = {};       // Wall clock less monotonic clock; empty for a work that was not run.
-    std::optional<Duration> commit_took = {};  // Of the first work of a transaction that counts. A journal has none.
+    std::optional<Duration> commit_took = {};  // The first work of a transaction has it. A journal has none.
     Status status;
   };
   void apply(std::span<Work> works) {

@@ -548,7 +548,7 @@ async function shards_are_cells() {
       const end = [{ logId: order.logId, logDateTim: order.logDateTime, handleCode: code, handleMsg: kHostile }];
       equal(JSON.parse((await request('/api/callback', { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(end) })).text).code, 200, 'code');
     };
-    await page.waitForFunction(() => document.querySelectorAll('.cells a').length === 3 && document.querySelector('.cells').textContent.split(': running').length === 4);
+    for (const shard of [1, 2, 3]) await page.waitForSelector(`.cells li:nth-child(${shard}) a:has-text(": running")`);
     await ends(0, 200);
     await ends(1, 500);
     await page.waitForSelector('.cells li:nth-child(1) a.good:has-text("Shard 0 at http://127.0.0.1:")');

@@ -1,5 +1,6 @@
 #include "jobs/executors/executors.h"
 
+#include <boost/json.hpp>
 #include <random>
 #include <utility>
 
@@ -60,7 +61,7 @@ Executors::Executors(Runtime& runtime, Jobs& jobs, ExecutorSettings settings, Ca
 Executors::~Executors() = default;
 
 const ExecutorStats& Executors::stats() const noexcept { return impl_->stats; }
-json::object Executors::counts() const { return impl_->counts(); }
+boost::json::object Executors::counts() const { return impl_->counts(); }
 Status Executors::health() const { return impl_->health(); }
 std::string Executors::refusal() const { return impl_->refusal(); }
 

@@ -190,7 +190,7 @@ struct Executors::Impl {
   /// The nodes that an earlier process knew are used until they would have registered again.
   void restore_nodes(const std::string& group, std::string_view text);
   void list(Reply reply) const;
-  json::object counts() const;
+  boost::json::object counts() const;
   /// The answer comes when the store has the switch. If the store fails, the switch holds until this program ends, or the store has it.
   void drain(const Arguments& arguments, const Reply& reply);
   void drain(const std::string& group, const std::string& address, bool is_drained, const Reply& reply);

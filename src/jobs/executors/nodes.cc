@@ -231,8 +231,8 @@ json::object Executors::Impl::counts() const {
     std::size_t up = 0;
     std::size_t draining = 0;
     for (const auto& [address, node] : group.nodes) {
-      draining += node.is_drained ? 1 : 0;
-      up += is_healthy(node) && !node.is_drained ? 1 : 0;
+      draining += node.is_drained ? 1U : 0U;
+      up += is_healthy(node) && !node.is_drained ? 1U : 0U;
     }
     all[commands::text(name)] = json::object{{"up", up}, {"draining", draining}, {"broken", group.nodes.size() - up - draining}};
   }

@@ -39,10 +39,9 @@ class StoringTest : public ExecutorsTest {
     json::object request{{"id", 1}, {"command", "executor-drain"}, {"group", "web"}, {"address", address}};
     if (resumes) request["resume"] = "yes";
     const auto state = std::make_shared<Reply::State>(*ports.back(), 1);
-    state->report =
-        std::make_shared<ChangeReport>([this](std::string_view, std::optional<std::string_view> before, std::string_view after) {
-          told = std::string{before.value_or("nothing")} + " -> " + std::string{after};
-        });
+    state->report = std::make_shared<ChangeReport>([this](const ChangeReport::Told& change) {
+      told = std::string{change.before.value_or("nothing")} + " -> " + std::string{change.after};
+    });
     registry.dispatch(request, Reply{state});
     EXPECT_TRUE(becomes([&] { return !answer.empty(); }));
     return answer;
