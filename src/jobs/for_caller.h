@@ -1,6 +1,7 @@
-// ForCaller: calls of a Jobs that only read, for a caller outside of the program, such as that of an admin command. The journal has the
-// calls and whether they succeeded, without what was read: a replay makes the calls again, but does not have the caller. An answer on which
-// a part of the program depends that a replay runs must not be read in this way. Scheduler thread only.
+// ForCaller: calls of a Jobs that only read, for a caller that a replay does not have: an admin command, or the health of rondod. The
+// journal has the calls and whether they succeeded, without what was read: a replay makes the calls again, and no part of it uses their
+// answers. Parts of a program that run in a replay, too, call Jobs itself. Lists of runs have the first limits::kRunNote bytes of a run's
+// own parameters. Scheduler thread only.
 //   ForCaller(jobs)->find(name, done);
 #pragma once
 

@@ -39,6 +39,15 @@ Status unknown_run(std::int64_t run, const Status& why) {
   return {StatusCode::NotFound, "no run " + number + ": it never was, is no longer kept, or its job was removed"};
 }
 
+/// The runs of a list for a caller of ForCaller, who sees the beginning of their own parameters: many callers may wait for lists.
+Result<std::vector<JobRun>> with_short_parameters(Result<std::vector<JobRun>> runs, Recorded recorded) {
+  if (!runs || recorded == Recorded::Result) return runs;
+  for (JobRun& run : *runs) {
+    if (run.parameters && run.parameters->size() > limits::kRunNote) run.parameters = run.parameters->substr(0, limits::kRunNote);
+  }
+  return runs;
+}
+
 }  // namespace
 
 Jobs::Jobs(Runtime& runtime, std::shared_ptr<JobStore> store, const JobsOptions& options, JobSource source)
@@ -350,12 +359,12 @@ void Jobs::newest_ends(std::string after, std::size_t max, Done<std::vector<JobR
   impl_->core.called("newest", after, std::uint64_t{max});
   impl_->core.read<std::vector<JobRun>>(
       "newest ends " + after,
-      [after, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
+      [after, max, recorded = impl_->core.recorded](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
         const auto page = list_page(store, after, max);
         if (!page) return failure(page.error());
         std::vector<std::string> names;
         for (const StoredJob& stored : *page) names.push_back(stored.job.name);
-        return store.newest_ends(names);
+        return with_short_parameters(store.newest_ends(names), recorded);
       },
       std::move(done));
 }
@@ -363,8 +372,8 @@ void Jobs::failures(WallTime since, std::int64_t before, std::size_t max, std::s
   impl_->core.called("failures", since.nanoseconds(), before, std::uint64_t{max}, handlers);
   impl_->core.read<std::vector<JobRun>>(
       "failures",
-      [since, before, max, handlers = std::move(handlers)](JobStore& store, Planner&) {
-        return store.failures(since, before, max, handlers);
+      [since, before, max, handlers = std::move(handlers), recorded = impl_->core.recorded](JobStore& store, Planner&) {
+        return with_short_parameters(store.failures(since, before, max, handlers), recorded);
       },
       std::move(done));
 }
@@ -377,8 +386,8 @@ void Jobs::runs(std::string job, std::int64_t before, std::size_t max, Done<std:
   impl_->core.called("runs", job, before, std::uint64_t{max});
   impl_->core.read<std::vector<JobRun>>(
       "runs " + job,
-      [job, before, max](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
-        auto runs = store.runs(job, before, max);
+      [job, before, max, recorded = impl_->core.recorded](JobStore& store, Planner&) -> Result<std::vector<JobRun>> {
+        auto runs = with_short_parameters(store.runs(job, before, max), recorded);
         if (!runs || !runs->empty()) return runs;
         const auto known = store.find(job);
         return known ? std::move(runs) : failure(known.error());

@@ -49,7 +49,7 @@ enum class Commit : std::uint8_t {
 /// What a journal has of the answer to a work.
 enum class Recorded : std::uint8_t {
   Result,
-  Status,  // For a reader outside of the program, whom a replay does not have: the result would only fill the journal.
+  Status,  // The reader is no part of a replay (ForCaller): the result would only fill the journal.
 };
 
 class StoreThread {

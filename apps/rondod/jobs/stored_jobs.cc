@@ -18,6 +18,7 @@
 #include "commands/answers.h"
 #include "job_handlers/handlers.h"
 #include "job_handlers/settings.h"
+#include "jobs/for_caller.h"
 #include "jobs/job_store.h"
 #include "jobs/jobs_view.h"
 #include "jobs/sqlite/doctor.h"
@@ -232,7 +233,7 @@ class StoredJobs final : public JobService {
   void check_failing() {
     const std::string name = failing_.next();
     if (name.empty()) return;
-    jobs_.find(name, [this, name](const Result<jobs::StoredJob>& found) {
+    jobs::ForCaller(jobs_)->find(name, [this, name](const Result<jobs::StoredJob>& found) {
       if (found ? !found->is_running : found.error().code() == StatusCode::NotFound) failing_.forget(name);
     });
   }
@@ -253,7 +254,7 @@ class StoredJobs final : public JobService {
       found_obstructed_.clear();
       found_started_ = found_stopped_ = 0;
     }
-    jobs_.list(read_to_, kJobs, [this](const Result<std::vector<jobs::StoredJob>>& page) {
+    jobs::ForCaller(jobs_)->list(read_to_, kJobs, [this](const Result<std::vector<jobs::StoredJob>>& page) {
       is_reading_ = false;
       if (!page) return;
       const bool is_last = jobs::Jobs::is_last_page(*page, kJobs);
@@ -263,11 +264,12 @@ class StoredJobs final : public JobService {
         if (!stored.is_running) continue;
         if (!stored.obstacle.empty() && found_obstructed_.size() < limits::kFailingJobs) found_obstructed_.emplace(name, stored.obstacle);
         if (has_read_runs_) continue;
-        jobs_.runs(name, std::numeric_limits<std::int64_t>::max(), kRuns, [this, name](const Result<std::vector<jobs::JobRun>>& runs) {
-          if (!runs) return;
-          failing_.stored(name, *runs);
-          notifier_->stored(name, *runs);
-        });
+        jobs::ForCaller(jobs_)->runs(name, std::numeric_limits<std::int64_t>::max(), kRuns,
+                                     [this, name](const Result<std::vector<jobs::JobRun>>& runs) {
+                                       if (!runs) return;
+                                       failing_.stored(name, *runs);
+                                       notifier_->stored(name, *runs);
+                                     });
       }
       if (!is_last) return;
       read_to_.clear();
