@@ -137,7 +137,7 @@ def check_requested(daemon, checker):
     assert "no run 999999" in expect(daemon, 1, "job", "rerun", "999999")
     assert "is no number of a run" in expect(daemon, 2, "job", "rerun", "x")
     assert "runs at no executor" in expect(daemon, 2, "job", "trigger", "again", "--address", "http://127.0.0.1:1")
-    assert "more than 65536 bytes" in expect(daemon, 2, "job", "trigger", "again", "--parameters", "x" * 65537)
+    assert "at most 65536 are possible" in expect(daemon, 2, "job", "trigger", "again", "--parameters", "x" * 65537)
     expect(daemon, 0, "job", "remove", "again", "--yes")
     assert f"no run {run['run']}" in expect(daemon, 1, "job", "rerun", str(run["run"]))
 
