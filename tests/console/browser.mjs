@@ -740,6 +740,11 @@ async function text_from_outside_is_never_markup() {
   equal(await page.locator('main img').count(), 0, 'images of a page');
   check((await page.title()) !== 'taken', 'a name from outside became a script');
   await end(made);
+  const definition = { name: 'turned', handler: 'none', schedule: 'manual', note: 'a\u202eb', parameters: 'c\u2066d' };
+  equal((await command('job-put', { definition: JSON.stringify(definition) })).status, 200, 'status');
+  const turned = await signedIn('viewer', 'jobs/turned');
+  for (const text of ['a\\u202eb', 'c\\u2066d']) await turned.page.locator('dd', { hasText: text }).waitFor();
+  await end(turned);
 }
 
 /// The page comes with a policy that allows no script but its own, and no frame.

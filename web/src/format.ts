@@ -13,6 +13,11 @@ export function counted(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+/// A text from outside with its controls of direction as \u202e: such a text looks like another one. Forms have the text itself.
+export function visible(text: string): string {
+  return text.replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /// 1234567 -> "1.23 M".
 export function short(value: number): string {
   for (const [size, unit] of [[1e9, ' G'], [1e6, ' M'], [1e4, ' k']] as const) {

@@ -1,7 +1,7 @@
 // One job: its definition, when it is due, its runs, and what can be done with it.
 import { useState } from 'preact/hooks';
 import { call, mayWrite } from '../api';
-import { away, count, counted, instant, kLocalZone, span } from '../format';
+import { away, count, counted, instant, kLocalZone, span, visible } from '../format';
 import { useLivePages } from '../parts/live_pages';
 import { Confirm, Empty, List, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, go, to } from '../router';
@@ -92,7 +92,7 @@ function Facts({ job }: { job: JobRow }) {
         <>
           <dt>{field.label}</dt>
           <dd class={field.kind === 'area' ? 'mono lines-kept' : undefined}>
-            {field.name === 'parents' ? job.parents?.map((parent, i) => <>{i > 0 && ', '}<A href={jobAt(parent)}>{parent}</A></>) : shown(field, definition[field.name])}
+            {field.name === 'parents' ? job.parents?.map((parent, i) => <>{i > 0 && ', '}<A href={jobAt(parent)}>{parent}</A></>) : visible(shown(field, definition[field.name]))}
           </dd>
         </>
       ))}

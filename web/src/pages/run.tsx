@@ -1,7 +1,7 @@
 // One run of a job: its times, its state, its log, and what can be done with it.
 import { useState } from 'preact/hooks';
 import { call, mayWrite } from '../api';
-import { instant, span } from '../format';
+import { instant, span, visible } from '../format';
 import { Bar, Confirm, type Kind, Page, Panel, State, Waiting } from '../parts/parts';
 import { A, go, place, to } from '../router';
 import { act, usePoll } from '../state';
@@ -173,7 +173,7 @@ function Facts({ name, run }: { name: string; run: Run }) {
     ['Instants missed before it', run.missed],
     ['Only at', run.address],
     ['Trace', run.trace && <span class="mono">{run.trace}</span>],
-    ['Own parameters', run.parameters === undefined ? undefined : <span class="mono lines-kept">{plain(run.parameters)}</span>],
+    ['Own parameters', run.parameters === undefined ? undefined : <span class="mono lines-kept">{visible(plain(run.parameters))}</span>],
   ];
   return <dl class="facts">{facts.filter(([, value]) => value !== undefined).map(([label, value]) => <><dt>{label}</dt><dd>{value}</dd></>)}</dl>;
 }

@@ -1,7 +1,7 @@
 // The log of a run, as its command prints it.
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { ApiError, call } from '../api';
-import { bytes } from '../format';
+import { bytes, visible } from '../format';
 import { Panel, PauseButton, Search } from '../parts/parts';
 import { paused } from '../state';
 import { bytesOf, type Shard } from './jobs_data';
@@ -29,7 +29,7 @@ const kPassing = [0, 429, 503, 504];
 const kEscapes = /\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g;
 
 function withoutEscapes(text: string): string {
-  return text.replace(kEscapes, '').replace(/\r\n?/g, '\n');
+  return visible(text.replace(kEscapes, '').replace(/\r\n?/g, '\n'));
 }
 
 const rest = (ms: number) => new Promise((done) => setTimeout(done, ms));
