@@ -147,6 +147,7 @@ void Reply::finish(const json::object& result) {
 
 void Reply::fail(const Status& why) {
   RONDO_ASSERT(!why.ok());
+  if (state_->report != nullptr) state_->report->fail(why.code());  // Also if the caller has gone.
   if (wanted()) state_->end_failed(why);
 }
 

@@ -46,7 +46,7 @@ inline constexpr std::size_t kMetricLabelSets = 500;
 /// Bytes of a label's value in `/metrics`.
 /// Reached: the rest is replaced by "...". Values that begin alike become one series with the sum. Figure: none: the value shows it. Test:
 /// `Exposition.ALongValueIsCut`.
-inline constexpr std::size_t kMetricLabelBytes = 128;
+inline constexpr std::size_t kMetricLabelBytes = 200;
 
 /// Facts that a scrape of `/metrics` reads of those that rows wait for.
 /// Reached: further facts are not in rondo_parked_rows. Figure: `stats.facts.awaited`. Test:

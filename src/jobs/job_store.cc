@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <iterator>
 
 #include "rondo/base/text.h"
 
@@ -22,20 +20,24 @@ Result<std::vector<SchedulerClaim>> JobStore::schedulers() {
 
 Result<std::vector<JobRun>> JobStore::newest_ends(const std::vector<std::string>& names) {
   std::vector<JobRun> runs;
-  std::vector<JobRun> successes;
   for (const std::string& name : names) {
     auto run = last_ended(name);
     if (!run) return failure(std::move(run.error()));
-    if (!*run) continue;
-    if ((**run).state != RunState::Succeeded) {
-      auto success = last_succeeded(name);
-      if (!success) return failure(std::move(success.error()));
-      if (*success) successes.push_back(std::move(**success));
-    }
-    runs.push_back(std::move(**run));
+    if (*run) runs.push_back(std::move(**run));
   }
-  std::ranges::move(successes, std::back_inserter(runs));
-  return runs;
+  return with_successes(std::move(runs));
+}
+
+Result<std::vector<JobRun>> JobStore::with_successes(Result<std::vector<JobRun>> ends) {
+  if (!ends) return ends;
+  const std::size_t count = ends->size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if ((*ends)[i].state == RunState::Succeeded) continue;
+    auto success = last_succeeded((*ends)[i].job);
+    if (!success) return failure(std::move(success.error()));
+    if (*success) ends->push_back(std::move(**success));
+  }
+  return ends;
 }
 
 }  // namespace rondo::jobs

@@ -146,7 +146,7 @@ class JobStore {
   /// Of the final runs of a job that have begun, the one with the latest end; of several, the one with the highest id. Empty: there is
   /// none. O(log runs).
   virtual Result<std::optional<JobRun>> last_ended(std::string_view job) = 0;
-  /// The same among those that succeeded. O(log runs + runs that ended since).
+  /// Of the newest kEndsSearched of these runs, the last one that succeeded. O(log runs + kEndsSearched).
   virtual Result<std::optional<JobRun>> last_succeeded(std::string_view job) = 0;
   /// last_ended() of the jobs of an answer of list(), which 'names' names: of those that have one, in any order; and behind them
   /// last_succeeded() of those whose last_ended() did not succeed. O(names * log runs).
@@ -168,6 +168,12 @@ class JobStore {
   /// job that never becomes due. Empty: none is known. Rows that were removed or repaired since do not count. Each call looks at some
   /// rows of runs, and the next one at those behind them: O(limits::kRunsOfLook + log rows).
   virtual Result<std::string> unusable_rows() { return std::string{}; }
+
+  static constexpr std::size_t kEndsSearched = 100;
+
+ protected:
+  /// Adds last_succeeded() of the jobs of 'ends' of which the last run did not succeed.
+  Result<std::vector<JobRun>> with_successes(Result<std::vector<JobRun>> ends);
 };
 
 }  // namespace rondo::jobs

@@ -45,7 +45,10 @@ export interface Polled<T> {
   refresh: () => void;
 }
 
-/// Calls 'ask' now, whenever 'key' changes, and 'period' milliseconds after each answer (0: once), but not while the page is hidden or paused.
+/// How long after an error that may pass 'ask' is called again, where it is called once.
+const kAgain = 3_000;
+
+/// Calls 'ask' now, whenever 'key' changes, and 'period' milliseconds after each answer (0: until it has one), but not while the page is hidden or paused.
 /// The data of another key is forgotten at once; after an error the last data stays.
 export function usePoll<T>(key: string, ask: (signal: AbortSignal) => Promise<T>, period = 1000): Polled<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: ApiError; at: number }>({ key, at: 0 });
@@ -60,6 +63,7 @@ export function usePoll<T>(key: string, ask: (signal: AbortSignal) => Promise<T>
       clearTimeout(timer);
       if (asking) return;
       asking = true;
+      let again = period;
       try {
         const data = await latest.current(abort.signal);
         if (!abort.signal.aborted) setState({ key, data, at: performance.now() });
@@ -69,10 +73,11 @@ export function usePoll<T>(key: string, ask: (signal: AbortSignal) => Promise<T>
         setState((old) => ({ ...(old.key === key ? old : { key, at: 0 }), error }));
         // The configuration left it out, which only a restart of the daemon changes.
         if (error.code === 'unimplemented') return;
+        if (again === 0 && (error.status === 0 || error.status >= 500)) again = kAgain;
       } finally {
         asking = false;
       }
-      if (!abort.signal.aborted && period > 0) timer = setTimeout(tick, period);
+      if (!abort.signal.aborted && again > 0) timer = setTimeout(tick, again);
     };
     const tick = () => {
       if (document.hidden || paused.value) timer = setTimeout(tick, 250);

@@ -20,19 +20,20 @@ void WriteLog::add(const AdminWrite& write) {
   if (!caller.token.empty()) names_.insert_or_assign(caller.user, rondo::name_of(caller));
   if (!write.error.empty()) return add_failed(write);
   const bool is_bulk = write.command == "load" || write.command == "write";
-  if (is_bulk && (!write.before || credit_ == 0)) {
+  unsigned& credit = is_bulk ? row_credit_ : credit_;
+  if (is_bulk && (!write.before || credit == 0)) {
     if (rows_.size() >= kWritersMost) flush();
     // One row of a batch is named by its table and its key.
     const std::string_view table = write.before ? write.what.substr(0, write.what.find(' ')) : write.what;
     rows_[{caller.user, caller.process, std::string{table}}] += write.rows;
     return;
   }
-  if (credit_ == 0) {
+  if (credit == 0) {
     if (calls_.size() >= kWritersMost) flush();
     ++calls_[{caller.user, caller.process, std::string{write.command}}];
     return;
   }
-  --credit_;
+  --credit;
   const std::string what = hide_secrets(write.what);
   const std::string& user = name_of(caller.user);
   if (write.before) {
@@ -69,14 +70,19 @@ void WriteLog::flush() {
     log_.info("bulk write", {{"table", table}, {"rows", rows}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
   }
   rows_.clear();
-  for (const auto& [message, sums] : {std::pair{"writes", &calls_}, std::pair{"failed writes", &failed_}}) {
-    for (const auto& [writer, calls] : *sums) {
-      const auto& [user, process, command] = writer;
-      log_.info(message, {{"command", command}, {"calls", calls}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
-    }
-    sums->clear();
+  // A line each: a log limits the rate of each line of the program.
+  for (const auto& [writer, calls] : calls_) {
+    const auto& [user, process, command] = writer;
+    log_.info("writes", {{"command", command}, {"calls", calls}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
   }
+  calls_.clear();
+  for (const auto& [writer, calls] : failed_) {
+    const auto& [user, process, command] = writer;
+    log_.info("failed writes", {{"command", command}, {"calls", calls}, {"user", name_of(user)}, {"uid", user}, {"pid", process}});
+  }
+  failed_.clear();
   credit_ = std::min(credit_ + kLinesOfSecond, kBurst);
+  row_credit_ = std::min(row_credit_ + kLinesOfSecond, kBurst);
   failed_credit_ = std::min(failed_credit_ + kLinesOfSecond, kBurst);
 }
 

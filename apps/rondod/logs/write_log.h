@@ -37,6 +37,7 @@ class WriteLog {
 
   Log& log_;
   unsigned credit_ = kBurst;
+  unsigned row_credit_ = kBurst;  // Rows of small batches.
   unsigned failed_credit_ = kBurst;
   std::map<Writer, std::uint64_t> rows_;
   std::map<Writer, std::uint64_t> calls_;

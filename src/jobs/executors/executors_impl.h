@@ -134,6 +134,7 @@ struct LogPlace {
   std::int64_t line;  // Lines before it.
   std::size_t begin;  // Their bytes.
   std::string text;
+  bool is_end = false;  // The executor called it the end when the run had ended.
   Instant used;
 };
 

@@ -35,7 +35,8 @@ bool is_absent(const LogPiece& piece) { return piece.is_end && piece.to_line == 
 /// Executors without an own log answer for each line the same text, which they call the end.
 bool Executors::Impl::repeats_end(const LogRead& read, const LogPiece& piece, const std::string& address) const {
   return piece.is_end && is_final(read.run.state) && std::ranges::any_of(log_places, [&](const LogPlace& place) {
-           return place.log_id == log_of(read) && place.address == address && place.begin < read.begin && place.text == piece.text;
+           return place.log_id == log_of(read) && place.address == address && place.is_end && place.begin < read.begin &&
+                  place.text == piece.text;
          });
 }
 
@@ -137,12 +138,14 @@ void Executors::Impl::take_log(const std::shared_ptr<LogRead>& read, LogPiece pi
   const std::string_view text = piece.text;
   if ((is_absent(piece) && read->from > 0) || repeats_end(*read, piece, address)) return answer_log(*read, address, {});
   if (read->begin + text.size() > read->from) {
+    const bool is_end = piece.is_end && is_final(read->run.state);
     answer_log(*read, address, text.substr(read->from - read->begin));
     return keep_place({.log_id = log_of(*read),
                        .address = address,
                        .line = read->line,
                        .begin = read->begin,
                        .text = std::move(piece.text),
+                       .is_end = is_end,
                        .used = runtime.scheduler().now()});
   }
   const std::int64_t lines = std::ranges::count(text, '\n');

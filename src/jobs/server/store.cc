@@ -3,7 +3,6 @@
 #include "jobs/server/store.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -229,18 +228,29 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
         "ORDER BY runs.id DESC",
         Values{}.add(before).add(since).add(handlers), max);
   }
-  Result<std::optional<JobRun>> last_ended(std::string_view job) override { return last_of(job, "<> 0"); }
-  Result<std::optional<JobRun>> last_succeeded(std::string_view job) override { return last_of(job, "= 1"); }
+  Result<std::optional<JobRun>> last_ended(std::string_view job) override {
+    return first_of(
+        runs_of("WHERE runs.job = (SELECT id FROM rondo.jobs WHERE name = $1) AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL "
+                "AND runs.state <> 0 ORDER BY runs.ended DESC, runs.id DESC",
+                Values{}.add(job), 1));
+  }
+  Result<std::optional<JobRun>> last_succeeded(std::string_view job) override {
+    return first_of(
+        runs_of("WHERE runs.id = (SELECT recent.id FROM (SELECT id, state, ended FROM rondo.runs "
+                "WHERE job = (SELECT id FROM rondo.jobs WHERE name = $1) AND begun IS NOT NULL AND ended IS NOT NULL AND state <> 0 "
+                "ORDER BY ended DESC, id DESC LIMIT " +
+                    std::to_string(kEndsSearched) +
+                    ") recent "
+                    "WHERE recent.state = 1 ORDER BY recent.ended DESC, recent.id DESC LIMIT 1)",
+                Values{}.add(job), 1));
+  }
   Result<std::vector<JobRun>> newest_ends(const std::vector<std::string>& names) override {
     if (names.empty()) return std::vector<JobRun>{};
-    Result<std::vector<JobRun>> ends = last_of_each(names, "<> 0");
-    if (!ends || std::ranges::all_of(*ends, [](const JobRun& run) { return run.state == RunState::Succeeded; })) return ends;
-    Result<std::vector<JobRun>> successes = last_of_each(names, "= 1");
-    if (!successes) return successes;
-    std::set<std::int64_t> known;
-    for (const JobRun& run : *ends) known.insert(run.id);
-    std::ranges::copy_if(*successes, std::back_inserter(*ends), [&](const JobRun& run) { return !known.contains(run.id); });
-    return ends;
+    return with_successes(
+        runs_of("WHERE runs.id IN (SELECT (SELECT ended.id FROM rondo.runs ended WHERE ended.job = listed.id AND ended.begun IS NOT NULL "
+                "AND ended.ended IS NOT NULL AND ended.state <> 0 ORDER BY ended.ended DESC, ended.id DESC LIMIT 1) "
+                "FROM rondo.jobs listed WHERE listed.name >= $1 AND listed.name <= $2) ORDER BY runs.id",
+                Values{}.add(names.front()).add(names.back()), names.size()));
   }
   Result<std::vector<WallTime>> instants(std::int64_t job_id, WallTime from, WallTime to, std::size_t max) override {
     return all_of(
@@ -287,27 +297,11 @@ class ServerJobStore final : public JobStore, private RetentionQueries {
   }
   Result<std::vector<StoredJob>> jobs_of(const std::string& statement, const Values& values) { return all_of(statement, values, read_job); }
 
-  /// At most 'max' runs that can be used. The others are noted, and further pages are read in their place.
-  /// last_ended() of the runs with a state.
-  Result<std::optional<JobRun>> last_of(std::string_view job, const std::string& state) {
-    auto found = runs_of(
-        "WHERE runs.job = (SELECT id FROM rondo.jobs WHERE name = $1) AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL "
-        "AND runs.state " +
-            state + " ORDER BY runs.ended DESC, runs.id DESC",
-        Values{}.add(job), 1);
+  static Result<std::optional<JobRun>> first_of(Result<std::vector<JobRun>> found) {
     if (!found) return failure(std::move(found.error()));
     return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
   }
-  /// last_of() the jobs from the first name to the last one.
-  Result<std::vector<JobRun>> last_of_each(const std::vector<std::string>& names, const std::string& state) {
-    return runs_of(
-        "WHERE runs.id IN (SELECT (SELECT ended.id FROM rondo.runs ended WHERE ended.job = listed.id AND ended.begun IS NOT NULL "
-        "AND ended.ended IS NOT NULL AND ended.state " +
-            state +
-            " ORDER BY ended.ended DESC, ended.id DESC LIMIT 1) "
-            "FROM rondo.jobs listed WHERE listed.name >= $1 AND listed.name <= $2) ORDER BY runs.id",
-        Values{}.add(names.front()).add(names.back()), names.size());
-  }
+  /// At most 'max' runs that can be used. The others are noted, and further pages are read in their place.
   Result<std::vector<JobRun>> runs_of(const std::string& conditions, const Values& values, std::size_t max) {
     std::vector<JobRun> runs;
     for (std::int64_t offset = 0; runs.size() < max;) {

@@ -26,12 +26,6 @@ namespace {
 using sqlite::Database;
 using sqlite::Statement;
 
-/// The statement of last_ended() among the runs with a state.
-std::string last_with_state(const std::string& state) {
-  return sqlite::select_runs() + "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state " + state +
-         " ORDER BY runs.ended DESC, runs.id DESC";
-}
-
 /// "Rndj".
 constexpr std::int64_t kApplicationId = 0x526e646a;
 
@@ -92,9 +86,9 @@ constexpr std::array kMigrations{
     "ALTER TABLE runs ADD COLUMN rerun_of INTEGER NOT NULL DEFAULT 0;"
     "DROP INDEX runs_scheduled;"
     "CREATE UNIQUE INDEX runs_scheduled ON runs (job, scheduled) WHERE band <> 3 AND rerun_of = 0;"};
-static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0 && static_cast<int>(RunState::Failed) == 2 &&
-                  static_cast<int>(RunState::TimedOut) == 3,
-              "the indexes above have these numbers");
+static_assert(static_cast<int>(Band::Manual) == 3 && static_cast<int>(RunState::Due) == 0 && static_cast<int>(RunState::Succeeded) == 1 &&
+                  static_cast<int>(RunState::Failed) == 2 && static_cast<int>(RunState::TimedOut) == 3,
+              "indexes and statements have these numbers");
 
 class SqliteJobStore final : public JobStore {
  public:
@@ -319,11 +313,11 @@ class SqliteJobStore final : public JobStore {
     return delay_.bind(*end.next).bind(end.id).run();
   }
 
-  /// At most 'max' runs that can be used. The others are noted.
   static Result<std::optional<JobRun>> first_of(Result<std::vector<JobRun>> found) {
     if (!found) return failure(std::move(found.error()));
     return found->empty() ? std::nullopt : std::optional{std::move(found->front())};
   }
+  /// At most 'max' runs that can be used. The others are noted.
   Result<std::vector<JobRun>> runs_of(Statement& statement, std::size_t max) {
     std::vector<JobRun> runs;
     if (Status wrong = database_->check_files(); !wrong.ok()) return statement.reset(), failure(std::move(wrong));
@@ -445,8 +439,18 @@ class SqliteJobStore final : public JobStore {
                                                "CASE WHEN json_valid(jobs.spec) "
                                                "THEN substr(jobs.spec ->> '$.handler', 1, length(?)) = ? END) ORDER BY runs.id DESC")
                           .c_str()};
-  Statement last_ended_{*database_, last_with_state("<> 0").c_str()};
-  Statement last_succeeded_{*database_, last_with_state("= 1").c_str()};
+  Statement last_ended_{
+      *database_, (sqlite::select_runs() + "WHERE jobs.name = ? AND runs.begun IS NOT NULL AND runs.ended IS NOT NULL AND runs.state <> 0 "
+                                           "ORDER BY runs.ended DESC, runs.id DESC")
+                      .c_str()};
+  Statement last_succeeded_{*database_, (sqlite::select_runs() +
+                                         "WHERE runs.id = (SELECT id FROM (SELECT id, state, ended FROM runs WHERE job = "
+                                         "(SELECT id FROM jobs WHERE name = ?) AND begun IS NOT NULL AND ended IS NOT NULL AND state <> 0 "
+                                         "ORDER BY ended DESC, id DESC LIMIT " +
+                                         std::to_string(kEndsSearched) +
+                                         ") "
+                                         "WHERE state = 1 ORDER BY ended DESC, id DESC LIMIT 1)")
+                                            .c_str()};
   Statement instants_{*database_,
                       "SELECT scheduled FROM runs WHERE job = ? AND scheduled >= ? AND scheduled < ? AND band <> 3 AND rerun_of = 0 "
                       "ORDER BY scheduled LIMIT ?"};

@@ -16,7 +16,7 @@ const kSkipped = 10;
 /// Runs of a line that are links.
 const kLinks = 5;
 
-/// The newest night of which a part is over, from six in the evening to eight in the morning of today, in the zone that the reader has chosen.
+/// From six in yesterday's evening to eight in today's morning, in the zone that the reader has chosen.
 function night(): { from: number; until: number } {
   const evening = new Date(serverTime());
   const morning = new Date(serverTime());
@@ -61,10 +61,10 @@ export function Failures() {
         <div class="bar-of-tools">
           <Choice label="In" value={since} values={kTimes} change={(value) => setQuery('since', value)} />
           <span class="note">{shortly(from)} to {isOver ? shortly(until) : 'now'}, {zone.value === 'utc' ? 'UTC' : kLocalZone}</span>
-          {failed.has && <span class="note">{failed.more && 'At least '}{counted(failed.rows.length, 'failed run')} of {counted(groups.length, 'job')}</span>}
+          {failed.has && <span class="note">{failed.hasMore && 'At least '}{counted(failed.rows.length, 'failed run')} of {counted(groups.length, 'job')}</span>}
         </div>
         <Waiting error={failed.error} has={failed.has} />
-        {failed.has && groups.length === 0 && <p class="message">{failed.more ? 'Nothing was found so far.' : 'No run has failed in this time.'}</p>}
+        {failed.has && groups.length === 0 && <p class="message">{failed.hasMore ? 'Nothing was found so far.' : 'No run has failed in this time.'}</p>}
         {groups.length > 0 && (
           <List
             name="What failed"

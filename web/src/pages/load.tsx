@@ -1,5 +1,5 @@
 // How many runs the next hours bring, a bar a minute, and the jobs of one minute.
-import { call } from '../api';
+import { ApiError, call } from '../api';
 import { serverTime } from '../clock';
 import { count, counted, instant } from '../format';
 import type { Rows } from '../parts/paged';
@@ -96,13 +96,22 @@ async function jobsOf(begin: number, signal: AbortSignal): Promise<{ found: Star
     after = next;
   }
   const found: Starts[] = [];
+  let isPartial = false;
   for (let at = 0; at < Math.min(could.length, kAsked); at += kTogether) {
-    found.push(...(await Promise.all(could.slice(at, Math.min(at + kTogether, kAsked)).map((job) => startsOf(job, begin, signal)))));
+    const asked = could.slice(at, Math.min(at + kTogether, kAsked)).map((job) =>
+      startsOf(job, begin, signal).catch((error: unknown) => {
+        // A job may be gone meanwhile, or its schedule may have no meaning any more: the others are shown.
+        if (!(error instanceof ApiError && [400, 404, 409].includes(error.status))) throw error;
+        isPartial = true;
+        return undefined;
+      }),
+    );
+    found.push(...(await Promise.all(asked)).filter((one) => one !== undefined));
   }
   const starting = found.filter(({ starts, more }) => starts > 0 || more);
   const at = (one: Starts) => Date.parse(one.first ?? one.job.next ?? '');
   starting.sort((a, b) => at(a) - at(b) || b.starts - a.starts);
-  return { found: starting, isCut: after !== undefined || could.length > kAsked };
+  return { found: starting, isCut: isPartial || after !== undefined || could.length > kAsked };
 }
 
 function Minute({ begin, load }: { begin: number; load: Load }) {

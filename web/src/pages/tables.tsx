@@ -135,14 +135,14 @@ function parse(text: string): FieldList {
   });
 }
 
-/// Why the newest change of a row is rejected; undefined: it is not, or its consumer has not come to it within a second.
-async function rejection(table: string, key: string): Promise<string | undefined> {
-  for (let look = 0; look < 5; ++look) {
+/// What became of the newest change of a row, as far as its consumer comes to it within ten seconds.
+async function outcome(table: string, key: string): Promise<{ refusal?: string | undefined; isOpen: boolean }> {
+  for (let look = 0; look < 50; ++look) {
     const [row] = (await call<Why>('why', { table, key })).chain;
-    if (row && !['queued', 'in-flight'].includes(row.state)) return row.state === 'rejected' ? row.note : undefined;
+    if (row && !['queued', 'in-flight'].includes(row.state)) return { refusal: row.state === 'rejected' ? row.note : undefined, isOpen: false };
     await new Promise((done) => setTimeout(done, 200));
   }
-  return undefined;
+  return { isOpen: true };
 }
 
 /// Names the fields that none of the table's first rows has: they may be typing errors. undefined: there is none, or the rows could not be read.
@@ -164,7 +164,7 @@ async function warningOf(table: string, key: string, names: string[]): Promise<s
 /// Writes the fields of a row that its reader has changed.
 export function EditRow(props: { table: string; rowKey?: string; fields: FieldList; close: () => void; done: () => void }) {
   // The row may change while its reader writes: only what the reader changes is written.
-  const [before] = useState(props.fields);
+  const [before, setBefore] = useState(props.fields);
   const [key, setKey] = useState(props.rowKey ?? '');
   const [text, setText] = useState(before.map(([name, value]) => `${name}=${value}`).join('\n'));
   const fields = parse(text);
@@ -188,13 +188,14 @@ export function EditRow(props: { table: string; rowKey?: string; fields: FieldLi
         }
         const sent = changes.length === 0 ? { fields } : { fields: changed, unset: removed.map(([name]) => [name, '']) };
         await call('set', { table: props.table, key, ...sent });
+        setBefore(fields);
         try {
-          const refusal = await rejection(props.table, key);
+          const { refusal, isOpen } = await outcome(props.table, key);
           if (refusal) throw new Error(`${key} was written, and is rejected: ${refusal}`);
+          return `${key} was written${isOpen ? ', and waits for its turn' : ''}`;
         } finally {
           props.done();
         }
-        return `${key} was written`;
       }}
     >
       {props.rowKey === undefined && <label>Key<input value={key} required onInput={(event) => setKey(event.currentTarget.value)} /></label>}

@@ -14,6 +14,8 @@ export interface LivePages<Row> {
   has: boolean;
   /// Reads the next page; absent: there is none, or it is on its way.
   more: (() => void) | undefined;
+  /// There are rows behind these.
+  hasMore: boolean;
   /// There are more rows than a page keeps.
   isCut: boolean;
   refresh: () => void;
@@ -58,5 +60,5 @@ export function useLivePages<Row>(
   const isFull = all.current.length >= kKept;
   const more = next !== undefined && !own?.busy && !isFull ? () => void load() : undefined;
   const isCut = all.current.length > kKept || (isFull && next !== undefined);
-  return { rows: all.current.slice(0, kKept), more, isCut, error: first.error, has: first.data !== undefined, refresh: first.refresh };
+  return { rows: all.current.slice(0, kKept), more, hasMore: next !== undefined || isCut, isCut, error: first.error, has: first.data !== undefined, refresh: first.refresh };
 }
