@@ -77,7 +77,7 @@ struct Reply::State {
   std::int64_t id;
   Caller caller;
   std::function<void()> on_gone = {};
-  std::shared_ptr<ChangeReport> report = {};  // For a call whose change is told (CommandSpec::is_reported), until the answer ends.
+  std::shared_ptr<ChangeReport> report = {};  // Tells a log of a write (CommandSpec::is_reported), until the answer ends.
   bool has_rows = false;
   std::string rows;  // The present page: JSON texts joined by commas.
   std::size_t row_count = 0;

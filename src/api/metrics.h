@@ -55,7 +55,7 @@ MetricCommands metric_commands();
 
 /// All metrics of rondod without a series for each job.
 std::span<const MetricName> metric_names() noexcept;
-/// Those of single jobs.
+/// The metrics of /metrics/jobs, with a series for each job.
 std::span<const MetricName> job_metric_names() noexcept;
 
 /// The series of one scrape.

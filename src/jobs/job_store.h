@@ -146,7 +146,7 @@ class JobStore {
   /// Of the final runs of a job that have begun, the one with the latest end; of several, the one with the highest id. Empty: there is
   /// none. O(log runs).
   virtual Result<std::optional<JobRun>> last_ended(std::string_view job) = 0;
-  /// Of the newest kEndsSearched of these runs, the last one that succeeded. O(log runs + kEndsSearched).
+  /// The last success among the newest kEndsSearched runs that last_ended() considers. O(log runs + kEndsSearched).
   virtual Result<std::optional<JobRun>> last_succeeded(std::string_view job) = 0;
   /// last_ended() of the jobs of an answer of list(), which 'names' names: of those that have one, in any order; and behind them
   /// last_succeeded() of those whose last_ended() did not succeed. O(names * log runs).
