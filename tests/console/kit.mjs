@@ -78,12 +78,17 @@ export async function request(path, { method = 'POST', headers = {}, body } = {}
 
 export async function run(cases) {
   await start();
+  let one;
   try {
-    for (const one of cases) {
+    for (one of cases) {
       if (given.only.length > 0 && !given.only.includes(one.name)) continue;
       console.log(`${one.name} ...`);
       await one();
     }
+  } catch (error) {
+    console.error(error);
+    console.error(`Error in ${one.name}: ${error.message.split('\n')[0]}`); // The last line is what a reader of CI sees.
+    process.exitCode = 1;
   } finally {
     await stop();
   }
