@@ -306,14 +306,15 @@ json::object Metrics::own_figures(http::HttpGate& gate) const {
   std::error_code unknown;
   const auto open = std::distance(std::filesystem::directory_iterator("/proc/self/fd", unknown), {});
   const http::ServerFigures figures = gate.server() == nullptr ? http::ServerFigures{} : gate.server()->figures();
+  json::array answers;
+  for (const auto& [of, count] : figures.answers) answers.push_back({{"route", of.first}, {"code", of.second}, {"count", count}});
   return {{"version", version_},
           {"cpu_s", static_cast<double>(cpu.tv_sec) + static_cast<double>(cpu.tv_nsec) / 1e9},
           {"open_fds", open},
           {"start_s", started_},
           {"http_connections", figures.connections},
           {"http_streams", figures.relays},
-          {"http_requests", figures.requests},
-          {"http_refused", figures.refused_requests},
+          {"http_answers", std::move(answers)},
           {"http_gave_way", figures.gave_way},
           {"http_connections_refused", figures.refused_connections},
           {"dropped_series", *dropped_}};

@@ -173,6 +173,7 @@ void Connection::refuse(unsigned status, std::string_view why) {
   enter(Phase::Handling);
   closes_ = true;
   is_head_ = false;
+  route_ = {};
   response_ = text_response(status, why);
   std::string{}.swap(unread_);
   parser_.clear();
@@ -183,6 +184,7 @@ void Connection::handle() {
   at_handler_ = request.body.capacity();
   closes_ = !request.keep_alive;
   is_head_ = request.method == "HEAD";
+  route_ = host_.options.route_of ? host_.options.route_of(request.path()) : std::string_view{};
   enter(Phase::Handling);
   ++host_.figures.requests;
   slot_ = std::make_shared<Answer::Slot>(Answer::Slot{this});
@@ -233,7 +235,9 @@ void Connection::begin_answer() {
     closes_ = true;
     relay_.reset();
   }
+  const unsigned status = response_->status;
   if (relay_) begin_relay();
+  ++host_.figures.answers[{route_, response_ ? response_->status : status}];
   if (phase_ == Phase::Relaying) return;
   closes_ = closes_ || host_.is_stopping;
   output_ = head_of(*response_, closes_ ? After::Close : After::Request, wall_seconds());

@@ -113,6 +113,7 @@ class Connection final : public Source, private TimerNode, private AnswerSink {
   bool is_late_ = false;       // The timer has fired.
   bool closes_ = false;        // After the current answer.
   bool is_head_ = false;       // The current request is a HEAD.
+  std::string_view route_;     // What ServerOptions::route_of() says about the current request.
   bool was_dropped_ = false;   // The handler dropped its Answer.
   Instant since_;              // Since when it is in its phase, or in the part of the request that it reads.
   Instant last_written_;

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "http/answer.h"
 #include "http/limits.h"
@@ -42,6 +45,8 @@ struct ServerOptions {
   Duration relay_beat = limits::kHttpRelayBeat;
   /// The most bytes of a body; empty: limits::kHttpBodyBytes for each.
   BodyLimit body_limit = {};
+  /// A name for the paths that one part of the program answers, for ServerFigures::answers; it must outlive the server. Empty: no name.
+  std::function<std::string_view(std::string_view path)> route_of = {};
 };
 
 /// 'connections', 'relays', 'memory' and 'public_memory' are current, the others count since the start.
@@ -55,9 +60,11 @@ struct ServerFigures {
   std::uint64_t gave_way = 0;             // Closed for a new one: idle, or without a whole request.
   std::uint64_t not_accepted = 0;         // Times the system had no descriptor or memory for a connection.
   std::uint64_t requests = 0;             // Given to the handler.
-  std::uint64_t refused_requests = 0;     // Malformed or above a limit.
-  std::uint64_t failed_handshakes = 0;    // TLS was not understood, or not agreed on.
-  std::uint64_t slow_requests = 0;        // And slow TLS handshakes.
+  /// By ServerOptions::route_of() and status; without a route: those that the handler did not get.
+  std::map<std::pair<std::string_view, unsigned>, std::uint64_t> answers;
+  std::uint64_t refused_requests = 0;   // Malformed or above a limit.
+  std::uint64_t failed_handshakes = 0;  // TLS was not understood, or not agreed on.
+  std::uint64_t slow_requests = 0;      // And slow TLS handshakes.
   std::uint64_t slow_readers = 0;
   std::uint64_t idle_closed = 0;
   std::uint64_t without_memory = 0;

@@ -117,6 +117,16 @@ TEST_F(HttpServer, ARequestIsAnswered) {
   EXPECT_EQ(figures().connections, 1U);
 }
 
+TEST_F(HttpServer, AnswersAreCountedByRouteAndStatus) {
+  options_.route_of = [](std::string_view path) { return path == "/a" ? std::string_view{"a"} : std::string_view{"others"}; };
+  open();
+  talk(get("/a?b", "Connection: close\r\n"));
+  for (int i = 0; i < 2; ++i) talk(get("/drop", "Connection: close\r\n"));
+  talk("nonsense\r\n\r\n");
+  const std::map<std::pair<std::string_view, unsigned>, std::uint64_t> counted{{{"", 400}, 1}, {{"a", 200}, 1}, {{"others", 500}, 2}};
+  EXPECT_EQ(figures().answers, counted);
+}
+
 TEST_F(HttpServer, AConnectionServesManyRequestsOneAfterAnother) {
   open();
   Peer peer = connect();

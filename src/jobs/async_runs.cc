@@ -281,7 +281,7 @@ void AsyncRuns::put_back(const AsyncRun::State& ended) {
     return ends_.end(*live, *live->verdict, live->verdict_note);
   live->verdict.reset();
   live->stop = std::stop_source{};
-  live->stage = LiveRun::Stage::Fired;
+  runs_.enter(*live, LiveRun::Stage::Fired);
   if (live->ticket) stand_in_line(*live);  // Otherwise begin() does.
 }
 

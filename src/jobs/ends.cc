@@ -84,7 +84,7 @@ void Ends::end(LiveRun& live, RunState state, std::string note) {
              .ended = core_.wall_now(),
              .note = std::move(note)};
   keep_failure(live.run, end);
-  end.state == RunState::Failed ? ++runs_.stats.failed : ++runs_.stats.not_run;
+  runs_.count_end(end.state == RunState::Failed ? &RunEnds::failed : &RunEnds::not_run, live.run.band);
   queue(live, std::move(end));
   flush();
 }
@@ -95,7 +95,10 @@ void Ends::end_attempt(LiveRun& live, const Attempt& attempt) {
     ++runs_.stats.retried;
   } else {
     runs_.stats.run_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>((end.ended - attempt.begun).count(), 0)));
-    ++(end.state == RunState::Succeeded ? runs_.stats.succeeded : end.state == RunState::Killed ? runs_.stats.killed : runs_.stats.failed);
+    runs_.count_end(end.state == RunState::Succeeded ? &RunEnds::succeeded
+                    : end.state == RunState::Killed  ? &RunEnds::killed
+                                                     : &RunEnds::failed,
+                    live.run.band);
   }
   live.ends_attempt = true;
   note_attempt(live, attempt, end);
@@ -144,7 +147,7 @@ void Ends::skip_children(const std::vector<std::int64_t>& children, const std::s
 
 void Ends::queue(LiveRun& live, RunEnd end) {
   remove_waiting_row(live);
-  live.stage = LiveRun::Stage::Ending;
+  runs_.enter(live, LiveRun::Stage::Ending);
   live.pool.reset();
   live.runs_in.reset();
   live.place_in_line = 0;

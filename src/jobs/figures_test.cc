@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "jobs/jobs_view.h"
@@ -29,6 +30,28 @@ TEST(JobsFigures, ARunIsAsLongAsItsLastAttempt) {
   ASSERT_EQ(stats.succeeded, 1U);
   EXPECT_EQ(stats.run_ns.count(), 1U);
   EXPECT_EQ(stats.run_ns.sum(), 40'000'000U);
+}
+
+TEST(JobsFigures, TheOldestDueRunIsTheOneThatWaitsLongest) {
+  test::SimulatedJobs program{1, {}, [](Jobs& jobs) {
+                                jobs.handle_in_turn("ok", [](const JobContext&) { return Status{}; });
+                                jobs.wait_for_handlers("absent", [](std::string_view) { return "nobody is here"; });
+                              }};
+  program.define({.name = "waits", .handler = "absent"});
+  program.define({.name = "runs", .handler = "ok", .schedule = {.when = "every 10s"}});
+  const auto trigger = [&] { ASSERT_TRUE(program.answer<JobRun>([&](auto done) { program.jobs().trigger("waits", done); }).has_value()); };
+  const JobsStats& stats = program.jobs().stats();
+  EXPECT_EQ(stats.oldest_due, std::nullopt) << "the runs to come are not due";
+  for (int i = 0; i < 2; ++i) {
+    trigger();
+    program.world.run_for(60s);
+    EXPECT_EQ(stats.oldest_due, program.runs("waits").front().due);
+  }
+  program.jobs().handle_in_turn("absent", [](const JobContext&) { return Status{}; });
+  program.world.run_for(60s);
+  EXPECT_EQ(stats.oldest_due, std::nullopt);
+  EXPECT_EQ(stats.of_band.at(static_cast<std::size_t>(Band::Manual)).succeeded, 2U);
+  EXPECT_EQ(stats.of_band.at(static_cast<std::size_t>(Band::Ring)).succeeded, stats.succeeded - 2);
 }
 
 TEST(JobsFigures, MisfiresAreThoseOfTheRows) {

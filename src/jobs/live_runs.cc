@@ -35,6 +35,7 @@ LiveRun* LiveRuns::add(const JobRun& run, const Job& job) {
 }
 
 void LiveRuns::remove(LiveRun& live) {
+  enter(live, LiveRun::Stage::Ending);
   remove_row(live);
   LiveJob& job = *live.job;
   const std::int64_t job_id = live.run.job_id;
@@ -139,6 +140,19 @@ bool LiveRuns::may_be_at_worker(const LiveRun& live) const {
   return !live.run.worker.empty() && live.run.id <= recovered_to && (live.is_held || live.place_in_line == 0);
 }
 
+void LiveRuns::enter(LiveRun& live, LiveRun::Stage stage) {
+  // Its due time changes only in other stages.
+  if (live.stage == LiveRun::Stage::Fired) due_.erase({live.run.due, live.run.id});
+  live.stage = stage;
+  if (stage == LiveRun::Stage::Fired) due_.emplace(live.run.due, live.run.id);
+  stats.oldest_due = due_.empty() ? std::nullopt : std::optional{due_.begin()->first};
+}
+
+void LiveRuns::count_end(std::uint64_t RunEnds::*end, Band band) {
+  ++(stats.*end);
+  ++(stats.of_band.at(static_cast<std::size_t>(band)).*end);
+}
+
 void LiveRuns::count_attempt(LiveRun& live, WallTime now) {
   // A run below others is as late as they were long, and the begin of one that an earlier process began is not known.
   if (live.run.attempt == 0 && live.run.parents.empty() && !live.is_recovered) {
@@ -147,7 +161,7 @@ void LiveRuns::count_attempt(LiveRun& live, WallTime now) {
   }
   ++stats.attempts;
   ++stats.running;
-  live.stage = LiveRun::Stage::Running;
+  enter(live, LiveRun::Stage::Running);
 }
 
 }  // namespace rondo::jobs

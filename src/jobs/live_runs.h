@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <unordered_map>
 
 #include "jobs/live_run.h"
@@ -48,6 +49,9 @@ class LiveRuns {
   void remove_row(const LiveRun& live);
   /// A run whose row is in flight begins its way to its handler again.
   void begin_again(LiveRun& live, const Outcome& outcome);
+  /// Its state becomes 'stage'.
+  void enter(LiveRun& live, LiveRun::Stage stage);
+  void count_end(std::uint64_t RunEnds::*end, Band band);
   /// Its handler begins.
   void count_attempt(LiveRun& live, WallTime now);
   /// Lets the next runs of a job begin that wait for a turn.
@@ -67,6 +71,7 @@ class LiveRuns {
   std::map<unsigned, RunQueue*> queues_;            // By the level of the priority.
   std::unordered_map<std::int64_t, LiveJob> jobs_;  // By id.
   std::unordered_map<std::int64_t, LiveRun> runs_;
+  std::set<std::pair<WallTime, std::int64_t>> due_;                               // Runs in Stage::Fired, by their due times.
   std::unordered_map<std::int64_t, std::shared_ptr<const TraceContext>> traces_;  // By run.
   std::unordered_map<std::string, std::size_t> runs_of_;  // By the name of their job; also those that are being added on request.
 };

@@ -266,7 +266,7 @@ void Planning::planned(Planner::Cycle& found) {
       if (run.id == 0) continue;  // The instant has a row.
       ++runs_.stats.planned;
       count_misfire(run);
-      is_final(run.state) ? static_cast<void>(++runs_.stats.not_run)
+      is_final(run.state) ? runs_.count_end(&RunEnds::not_run, run.band)
                           : timetable_.add(run, run.job_id == found.jobs[i].id ? found.jobs[i].job : *children.at(run.job_id));
     }
   }

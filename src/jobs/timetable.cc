@@ -39,7 +39,7 @@ void Timetable::renew() {
 }
 
 void Timetable::wait_until_due(LiveRun& live) {
-  live.stage = LiveRun::Stage::Planned;
+  runs_.enter(live, LiveRun::Stage::Planned);
   live.run.due = due_of(live);
   live.fires = std::max(live.run.due, core_.wall_now());
   if (live.run.due <= core_.wall_now()) {
@@ -84,7 +84,7 @@ void Timetable::fire(LiveRun& live) {
     later_.emplace(live.fires, live.run.id);
     return;
   }
-  live.stage = LiveRun::Stage::Fired;
+  runs_.enter(live, LiveRun::Stage::Fired);
   ++runs_.stats.fired;
   if (!due_listener_) return;
   const Status thrown = core_.call_out([&] { due_listener_(live.run); }, "the listener of Jobs::on_due()");

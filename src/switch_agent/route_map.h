@@ -4,8 +4,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -89,11 +91,13 @@ class RouteMap {
           routes_[slot] = Route{};
           routes_[slot].prefix = route.prefix;
           routes_[slot].table = route.table;
+          ++of_family(route);
           return slot;
         });
   }
   void erase(std::uint32_t slot) {
     unlink(slot);
+    --of_family(routes_[slot].id());
     by_id_.erase(hash_of(routes_[slot].id()), slot);
     routes_[slot].live = false;
     routes_.give_back(slot);
@@ -104,6 +108,8 @@ class RouteMap {
   /// Every slot is below this number; some slots are not live.
   std::uint32_t limit() const noexcept { return routes_.limit(); }
 
+  /// The number of routes of each table that has or had some: {IPv4, IPv6}.
+  const std::map<std::uint32_t, std::array<std::size_t, 2>>& families() const noexcept { return families_; }
   /// The number of routes in each state. O(1). touch(), link() and unlink() update it after a change of a group.
   PlaneCounts tally() const noexcept {
     const std::size_t there = routes_.live() - linked_ + there_ - restoring_;
@@ -268,11 +274,13 @@ class RouteMap {
     return by_fact_.emplace_back(kind, Names{}).second;
   }
 
+  std::size_t& of_family(const RouteId& route) { return families_[route.table][route.prefix.address.is_v6() ? 1 : 0]; }
   std::size_t hash_of(const RouteId& route) const noexcept { return hash_(route.prefix) ^ (std::size_t{route.table} * 0x9e3779b97f4a7c15); }
 
   IpHash hash_;
   RowIndex by_id_;
   Slab<Route> routes_;
+  std::map<std::uint32_t, std::array<std::size_t, 2>> families_;  // By table.
   // Group contains a Fact, which has no default constructor, so a place starts with an empty Fact.
   struct GroupPlace : Group {
     GroupPlace() : Group{{FactKind{}, ""}} {}

@@ -45,6 +45,15 @@ TEST(RouteMap, AGroupIsMadeOnceAndItsEntryIsLookedUpAgainWhenForgotten) {
   EXPECT_EQ(map.find_group(kKind, "7"), RouteMap::kNone);
 }
 
+TEST(RouteMap, RoutesAreCountedByTableAndFamily) {
+  RouteMap map;
+  const RouteId v6{Prefix::parse("2001:db8::/32").value(), 7};
+  for (const RouteId& route : {RouteId{prefix_of(1)}, RouteId{prefix_of(2)}, v6, v6}) map.find_or_add(route);
+  map.erase(map.find({prefix_of(1)}));
+  const std::map<std::uint32_t, std::array<std::size_t, 2>> counted{{7, {0, 1}}, {kMainTable, {1, 0}}};
+  EXPECT_EQ(map.families(), counted);
+}
+
 TEST(RouteMap, EqualNamesOfOtherKindsAreOtherGroups) {
   GroupIds ids;
   RouteMap map;

@@ -61,6 +61,13 @@ class Routes final : public Orch {
   RowInPlane state_of(std::string_view key, const Record* row) const;
   /// Returns the number of rows in each state. O(1).
   PlaneCounts state_counts() const;
+  struct OfFamily {
+    std::string_view vrf;  // Empty: the default one.
+    bool is_v6 = false;
+    std::size_t routes = 0;
+  };
+  /// The routes that are in the data plane or on the way to it, by VRF and family. O(VRFs).
+  std::vector<OfFamily> families() const;
   /// Routes of other programs in place of ours, with the same table, prefix and metric.
   struct HeldByOthers {
     std::size_t routes = 0;

@@ -66,6 +66,14 @@ PlaneCounts Routes::state_counts() const {
   return counts;
 }
 
+std::vector<Routes::OfFamily> Routes::families() const {
+  std::vector<OfFamily> all;
+  for (const auto& [table, counts] : routes_.families()) {
+    for (const bool is_v6 : {false, true}) all.push_back({vrfs_.name(table), is_v6, counts[is_v6 ? 1 : 0]});
+  }
+  return all;
+}
+
 Routes::HeldByOthers Routes::held_by_others() const {
   if (held_by_others_.empty()) return {};
   return {held_by_others_.size(), held_by_others_.begin()->second.words};

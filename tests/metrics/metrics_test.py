@@ -137,13 +137,15 @@ def check_figures(place, daemon, token):
     poll("a parked route", lambda: json.loads(daemon.run("--json", "parked").stdout)["rows"])
     poll("a rejected port", lambda: json.loads(daemon.run("--json", "rejected").stdout)["rows"])
     failed = json.loads(daemon.run("--json", "stats").stdout)["admin"]["failed_requests"]
+    assert place.get("/metrics")[0] == 401
     status, text, kind = place.get("/metrics", token)
     assert status == 200 and kind == "text/plain; version=0.0.4; charset=utf-8", (status, kind, text)
     for line in ('rondo_rows{table="ROUTE_TABLE",state="parked"} 1', 'rondo_rows{table="PORT_TABLE",state="rejected"} 1', 'rondo_store_up{store="tables"} 1',
-                 'rondo_store_up{store="jobs"} 1', 'rondo_parked_rows{constraint="nexthop-group"} 1', "rondo_jobs_active 1", "rondo_stalls_total 0",
-                 "rondo_withdrawals_held 0", "rondo_metrics_series_dropped_total 0", 'workqueue_adds_total{name="ROUTE_TABLE"} 1',
+                 'rondo_store_up{store="jobs"} 1', 'rondo_parked_rows{constraint="nexthop-group"} 1', "rondo_shards_owned 64", "rondo_stalls_total 0",
+                 "rondo_shard_takeovers_total 0", 'rondo_job_runs_open{state="running"} 0', "rondo_job_oldest_due_seconds 0", "rondo_withdrawals_held 0", "rondo_metrics_series_dropped_total 0", 'workqueue_adds_total{name="ROUTE_TABLE"} 1',
                  'controller_runtime_reconcile_total{controller="ROUTE_TABLE",result="requeue"} 1'):
         assert f"\n{line}\n" in text, (line, text)
+    assert re.search(r'^rondo_http_requests_total\{route="metrics",code="401"\} [1-9]', text, re.M), text
     assert re.search(r'^rondo_port_up\{port="swp1"\} [01]$', text, re.M), text
     assert "admin:caller" not in text
     assert json.loads(daemon.run("--json", "stats").stdout)["admin"]["failed_requests"] == failed, "it calls what the daemon has"
@@ -156,7 +158,7 @@ def check_figures(place, daemon, token):
 def check_job(place, daemon, token):
     said = daemon.run("job", "add", "tick", "--handler", "log", "--parameters", "tick", "--every", "1s")
     assert said.returncode == 0, said
-    poll("a run", lambda: int(re.search(r'^rondo_job_runs_total\{result="succeeded"\} (\d+)$', place.get("/metrics", token)[1], re.M)[1]) > 0)
+    poll("a run", lambda: int(re.search(r'^rondo_job_runs_total\{result="succeeded",band="ring"\} (\d+)$', place.get("/metrics", token)[1], re.M)[1]) > 0)
     text = place.get("/metrics", token)[1]
     for name in ("rondo_turn_seconds_count", "rondo_job_run_seconds_count", 'rondo_store_commit_seconds_count{store="jobs"}'):
         assert int(re.search("^" + re.escape(name) + r" (\d+)$", text, re.M)[1]) > 0, name

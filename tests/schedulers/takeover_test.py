@@ -101,6 +101,8 @@ def owner_is_killed(pair):
     pair.wait_for_runs(10)
     assert not pair.is_owner(pair.other)
     assert check_schedulers(pair) > before
+    figures = [lambda one=one: one.ask("stats")["jobs"] for one in (pair.owner, pair.other)]
+    poll("the figures of both", lambda: [(one()["shards"], one()["takeovers"]) for one in figures] == [(64, 1), (0, 0)])
     pair.check_instants()
 
 

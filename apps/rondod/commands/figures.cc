@@ -20,10 +20,18 @@ using commands::microseconds;
 using commands::sentence;
 using commands::text;
 
+json::array families_json(const switch_agent::Routes& routes) {
+  json::array rows;
+  for (const auto& [vrf, is_v6, count] : routes.families())
+    rows.push_back(json::object{{"vrf", text(vrf)}, {"afi", is_v6 ? "ipv6" : "ipv4"}, {"routes", count}});
+  return rows;
+}
+
 json::object agent_json(const switch_agent::SwitchAgent& agent) {
   const switch_agent::Routes::Counts routes = agent.routes().counts();
   const switch_agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
   return json::object{{"routes", routes.routes},
+                      {"families", families_json(agent.routes())},
                       {"programmed", routes.programmed},
                       {"refused", routes.refused},
                       {"unchanged", routes.unchanged},

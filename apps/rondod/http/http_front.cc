@@ -20,6 +20,13 @@ bool is_loopback(std::string_view endpoint) { return endpoint.starts_with("127."
 
 constexpr Duration kLookAtTokens = 1s;
 
+std::string_view route_of(std::string_view path) {
+  if (api::Api::serves(path)) return "api";
+  if (console::Console::serves(path)) return "console";
+  if (api::Probes::serves(path)) return "probes";
+  return api::Metrics::serves(path) ? "metrics" : "executors";
+}
+
 }  // namespace
 
 HttpFront::HttpFront(const Config& config, Runtime& runtime, Log& log)
@@ -83,6 +90,7 @@ http::HttpThreadOptions HttpFront::options() const {
   options.server->plain_too = static_cast<bool>(door_);  // Few executors speak TLS. The API needs it.
   options.server->listener = http::passed_socket("http");
   options.server->body_limit = [this](const http::Request& head) { return body_limit(head); };
+  options.server->route_of = route_of;
   options.client.emplace().networks = networks_;
   options.client->calls = kCalls;
   options.client->calls_per_host = jobs::executors::ExecutorSettings{}.in_flight_of_address + 8;  // Orders, and what else it is asked.

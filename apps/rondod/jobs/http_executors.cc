@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bounded_file.h"
+#include "commands/answers.h"
 #include "jobs/executors/executors.h"
 
 namespace rondo::daemon {
@@ -80,6 +81,10 @@ class HttpExecutors final : public ExecutorService {
     stats["executors"] = json::object{{"dispatched", figures.dispatched},
                                       {"refused", figures.refused},
                                       {"unsent", figures.unsent},
+                                      {"accepted_histogram", commands::histogram_json(figures.accepted_ns)},
+                                      {"refused_histogram", commands::histogram_json(figures.refused_ns)},
+                                      {"unsent_histogram", commands::histogram_json(figures.unsent_ns)},
+                                      {"unanswered_histogram", commands::histogram_json(figures.unanswered_ns)},
                                       {"callbacks", figures.callbacks},
                                       {"late", figures.late},
                                       {"lost", figures.lost},

@@ -74,6 +74,18 @@ constexpr Duration kClockOffset = 500ms;
 /// After this time the workers of an earlier process would have connected.
 constexpr Duration kConnectPatience = 15s;
 
+std::int64_t age_ms(std::optional<WallTime> since, WallTime now) { return since && *since < now ? (now - *since) / 1ms : 0; }
+
+json::object bands_json(const jobs::JobsStats& figures) {
+  json::object bands;
+  for (std::size_t i = 0; i < figures.of_band.size(); ++i) {
+    const auto& [succeeded, failed, killed, not_run] = figures.of_band.at(i);
+    bands[to_string(static_cast<jobs::Band>(i))] =
+        json::object{{"succeeded", succeeded}, {"failed", failed}, {"killed", killed}, {"not_run", not_run}};
+  }
+  return bands;
+}
+
 jobs::JobsOptions options_of(const JobSettings& settings) {
   return {.window = std::chrono::milliseconds{settings.window_ms},
           .grace = std::chrono::milliseconds{settings.grace_ms},
@@ -149,7 +161,10 @@ class StoredJobs final : public JobService {
       if (!std::exchange(stands_by_, true)) log_.info("standby: another scheduler runs the jobs", {{"store", place_}, {"why", health}});
       return;
     }
-    if (health.ok() && std::exchange(stands_by_, false)) log_.info("running the jobs", {{"store", place_}});
+    if (health.ok() && std::exchange(stands_by_, false)) {
+      ++takeovers_;
+      log_.info("running the jobs", {{"store", place_}});
+    }
     if (health.message() == trouble_.message()) return;
     trouble_ = health;
     if (health.ok()) {
@@ -178,6 +193,9 @@ class StoredJobs final : public JobService {
                                  {"recovered", figures.recovered},
                                  {"pending", figures.pending},
                                  {"running", figures.running},
+                                 {"waiting", figures.pending - std::min(figures.pending, figures.running)},
+                                 {"oldest_due_ms", age_ms(figures.oldest_due, clock_.wall_now())},
+                                 {"bands", bands_json(figures)},
                                  {"refused_of_workers", workers_.stats().refused},
                                  {"late_p50_us", figures.lateness_ns.quantile(0.5) / 1000},
                                  {"late_p99_us", figures.lateness_ns.quantile(0.99) / 1000},
@@ -191,6 +209,8 @@ class StoredJobs final : public JobService {
                                  {"stopped", stopped_},
                                  {"clock_offset_ms", store_->clock_difference() / 1ms},
                                  {"active", jobs_.health().ok()},
+                                 {"shards", jobs_.health().ok() ? jobs::kShards : 0},
+                                 {"takeovers", takeovers_},
                                  {"store_ok", health().ok()}};
     if (executors_ != nullptr) executors_->add_stats(stats);
     notifier_->add_stats(stats);
@@ -287,6 +307,7 @@ class StoredJobs final : public JobService {
   FailingJobs failing_;
   std::string read_to_;  // The last job that was read; empty: the next one is the first.
   bool stands_by_ = false;
+  std::uint64_t takeovers_ = 0;  // Ends of its standby.
   bool is_reading_ = false;
   bool has_read_runs_ = false;
   std::optional<std::uint64_t> read_edits_;              // JobsStats::edits when the reading began.

@@ -29,6 +29,7 @@
 // rerun(), backfill() and kill().
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -125,23 +126,29 @@ struct TriggerOptions {
   std::string address = {};
 };
 
-struct JobsStats {
+/// How runs ended.
+struct RunEnds {
+  std::uint64_t succeeded = 0;
+  std::uint64_t failed = 0;   // Also TimedOut.
+  std::uint64_t killed = 0;   // After they began; also covered ones.
+  std::uint64_t not_run = 0;  // Discarded, Skipped and Killed before they began.
+};
+
+struct JobsStats : RunEnds {
   std::uint64_t planned = 0;
   std::uint64_t fired = 0;  // Rows that were given to the tables.
   std::uint64_t attempts = 0;
-  std::uint64_t succeeded = 0;
-  std::uint64_t failed = 0;  // Also TimedOut.
-  std::uint64_t killed = 0;  // After they began; also covered ones.
+  std::array<RunEnds, 5> of_band;  // By Band.
   std::uint64_t retried = 0;
-  std::uint64_t not_run = 0;    // Discarded, Skipped and Killed before they began.
   std::uint64_t recovered = 0;  // Found without an end at the start.
   std::uint64_t edits = 0;      // How often jobs were added, edited, started, stopped or removed, also by other programs.
   std::size_t pending = 0;      // Runs without a stored end.
   std::size_t running = 0;
-  Histogram lateness_ns;              // From the due time to the beginning of the first attempt.
-  Log2Histogram run_ns;               // From the begin to the end of the last attempt of a run.
-  std::uint64_t misfired = 0;         // Runs of missed instants that Job::misfire fires late.
-  std::uint64_t misfire_skipped = 0;  // Missed instants for which it fires no run.
+  std::optional<WallTime> oldest_due;  // The earliest due time of the due runs that have not begun; empty: there is none.
+  Histogram lateness_ns;               // From the due time to the beginning of the first attempt.
+  Log2Histogram run_ns;                // From the begin to the end of the last attempt of a run.
+  std::uint64_t misfired = 0;          // Runs of missed instants that Job::misfire fires late.
+  std::uint64_t misfire_skipped = 0;   // Missed instants for which it fires no run.
 };
 
 class Jobs {

@@ -30,6 +30,7 @@
 #include "jobs/executors/door.h"
 #include "jobs/executors/limits.h"
 #include "rondo/admin/command.h"
+#include "rondo/base/metrics.h"
 #include "rondo/jobs/jobs.h"
 #include "rondo/orch/runtime.h"
 
@@ -59,9 +60,14 @@ struct ExecutorSettings {
 
 /// Since the start.
 struct ExecutorStats {
-  std::uint64_t dispatched = 0;     // Orders that executors accepted.
-  std::uint64_t refused = 0;        // Orders that executors refused.
-  std::uint64_t unsent = 0;         // Orders that were not sent, because there was no connection.
+  std::uint64_t dispatched = 0;  // Orders that executors accepted.
+  std::uint64_t refused = 0;     // Orders that executors refused.
+  std::uint64_t unsent = 0;      // Orders that were not sent, because there was no connection.
+  // From an order to its answer, in nanoseconds:
+  Log2Histogram accepted_ns;
+  Log2Histogram refused_ns;
+  Log2Histogram unsent_ns;
+  Log2Histogram unanswered_ns;      // The executor may have the run.
   std::uint64_t callbacks = 0;      // Results that ended a run or a part of it.
   std::uint64_t late = 0;           // Results of runs that have ended, are not at this executor, or are unknown.
   std::uint64_t lost = 0;           // Runs that ended without a result.

@@ -220,7 +220,7 @@ struct Executors::Impl {
   // --- orders (orders.cc)
   void send(OpenRun& run, std::size_t shard);
   /// What the answer to an order says about the executor. The run may have ended before it.
-  void take_answer(const std::string& group, const std::string& address, const Result<http::ClientAnswer>& answer);
+  void take_answer(const std::string& group, const std::string& address, const Result<http::ClientAnswer>& answer, Duration took);
   void answered(std::int64_t run, std::uint32_t attempt, std::size_t shard, const Result<http::ClientAnswer>& answer);
   /// The executor certainly does not have it.
   void unsent(std::int64_t run, std::size_t shard, const Status& why);

@@ -28,6 +28,8 @@ TEST_F(ExecutorsTest, ARunIsCarriedOutByAnExecutorThatHasRegistered) {
   EXPECT_THAT(runs("a"), ElementsAre("succeeded all done")) << "the answer follows the storing of the end";
   EXPECT_THAT(rows("a")[0].worker, StartsWith(peers[0]->url() + " ")) << "and when it was sent";
   EXPECT_EQ(executors->stats().dispatched, 1U);
+  EXPECT_EQ(executors->stats().accepted_ns.count(), 1U);
+  EXPECT_EQ(executors->stats().unsent_ns.count() + executors->stats().refused_ns.count() + executors->stats().unanswered_ns.count(), 0U);
 }
 
 TEST_F(ExecutorsTest, ARunWhoseResultComesBeforeTheAnswerCountsAsAccepted) {
@@ -136,6 +138,7 @@ TEST_F(ExecutorsTest, ARunWaitsWhileNoExecutorCanBeReachedAndGoesOnWhenOneRegist
   peers[0]->close();
   trigger("a");
   ASSERT_TRUE(becomes([&] { return executors->stats().unsent == 1; }));
+  EXPECT_EQ(executors->stats().unsent_ns.count(), 1U);
   ASSERT_TRUE(waits_for("executor http://127.0.0.1")) << activity();
   Peer& again = add_peer(port);
   EXPECT_EQ(register_at("web", again.url()), kDone);
@@ -492,6 +495,7 @@ TEST_F(ExecutorsTest, AnExecutorThatIsSlowToAnswerAndSaysThatItIsBusyHasTheRun) 
   trigger("a");
   ASSERT_TRUE(gets_orders(1));
   ASSERT_TRUE(becomes([&] { return executors->stats().dispatched == 1; }));
+  EXPECT_EQ(executors->stats().unanswered_ns.count(), 1U);
 }
 
 TEST_F(ExecutorsTest, AnAddressOfAnotherGroupDoesNotLearnTheToken) {

@@ -27,6 +27,9 @@ bool speaks_otherwise(const Shard& shard, std::string_view message) {
   return !shard.is_asked_again && message.find("uri-mapping(" + shard.path + ") not found") != std::string::npos;
 }
 
+/// False if a call that failed so has certainly not reached the executor.
+bool was_sent(const Status& why) { return why.code() != StatusCode::Unavailable && why.code() != StatusCode::PermissionDenied; }
+
 }  // namespace
 
 void Executors::Impl::post(const Group& group, const std::string& address, std::string_view path, std::string body, http::CallDone done,
@@ -91,21 +94,28 @@ void Executors::Impl::send(OpenRun& run, std::size_t index) {
        of_group = run.group](Result<http::ClientAnswer> answer) {
         // The program ends: its next start links the run.
         if (!answer && answer.error().code() == StatusCode::Cancelled) return;
-        lane_choice.ended(of_job, runtime.clock().wall_now(), runtime.scheduler().now() - now, jobs.options());
+        const Duration took = runtime.scheduler().now() - now;
+        lane_choice.ended(of_job, runtime.clock().wall_now(), took, jobs.options());
         Shard place{.address = address, .lane = lane};
         leave_lane(place);
-        take_answer(of_group, address, answer);
+        take_answer(of_group, address, answer, took);
         answered(id, attempt, index, answer);
       },
       fields_of(remote.trace(id), order.log_id));
 }
 
-void Executors::Impl::take_answer(const std::string& group, const std::string& address, const Result<http::ClientAnswer>& answer) {
-  if (!answer) return failed(group, address, answer.error());
+void Executors::Impl::take_answer(const std::string& group, const std::string& address, const Result<http::ClientAnswer>& answer,
+                                  Duration took) {
+  const auto ns = static_cast<std::uint64_t>(took.count());
+  if (!answer) {
+    (was_sent(answer.error()) ? stats.unanswered_ns : stats.unsent_ns).add(ns);
+    return failed(group, address, answer.error());
+  }
   is_well(group, address);
   const auto said = parse_call_answer(answer->status, answer->body);
   const bool is_accepted = said && said->code == kCodeDone;
   ++(is_accepted ? stats.dispatched : stats.refused);
+  (is_accepted ? stats.accepted_ns : stats.refused_ns).add(ns);
   if (Node* const known = node(group, address)) ++(is_accepted ? known->accepted : known->refused);
 }
 
@@ -116,8 +126,7 @@ void Executors::Impl::answered(std::int64_t id, std::uint32_t attempt, std::size
   Shard& shard = run.shards[index];
   // Its result may have come before the answer.
   if (shard.stage != Shard::Stage::Sent) return;
-  if (!answer && (answer.error().code() == StatusCode::Unavailable || answer.error().code() == StatusCode::PermissionDenied))
-    return unsent(id, index, answer.error());
+  if (!answer && !was_sent(answer.error())) return unsent(id, index, answer.error());
   if (!answer) {
     set_stage(run, index, shard, Shard::Stage::Silent);
     run.open.in_trouble(shard.address + " has not answered the order, and may have the run: " + std::string{answer.error().message()});
