@@ -3,6 +3,8 @@
 
   page, search, scrape  one call over HTTP, the median of many: 200 rows from the middle of the table, the first hits of a search that few keys
                         match, and /metrics.
+  scrape                the same of another rondod with as many series as the limits allow: 500 ports and 450 groups of executors, and the share of
+                        the turns meanwhile that took longer than 1.05 ms.
   first paint           from the navigation to the first paint of a new page in Debian's Chromium, headless, the median.
   idle                  the processor time of rondod while one page is visible, beside the same time without one, in pairs.
   crowd                 the processor time of rondod for 400,000 routes that are written again, and the 99th percentile of a small call on the admin
@@ -58,12 +60,13 @@ process.stdin.resume();
 
 
 class Box:
-    def __init__(self, rondo, rondod):
+    def __init__(self, rondo, rondod, groups=0, ports=PORTS):
         self.folder = tempfile.mkdtemp(prefix="rondo-bench-")
+        executors = "".join(f'[[executors.group]]\nname = "g{i}"\nallow_without_token = ["127.0.0.0/8"]\n' for i in range(groups))
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
-        self.daemon = Rondod(rondod, rondo, store=f'[http]\nenabled = true\napi = true\nmetrics = "token"\ntokens = "{self.folder}/tokens"\n', ports=PORTS,
-                             passed=self.listener)
+        self.daemon = Rondod(rondod, rondo, store=f'[http]\nenabled = true\napi = true\nmetrics = "token"\ntokens = "{self.folder}/tokens"\n{executors}', jobs=groups > 0,
+                             ports=ports, passed=self.listener)
         said = self.daemon.run("--json", "token-add", "bench", "viewer")
         self.token = json.loads(said.stdout)["token"]
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
@@ -130,9 +133,27 @@ def measure_calls(box):
     print(f"page of 200 rows: {median_ms(lambda: box.call('show', table='ROUTE_TABLE', count=200, cursor=middle), 50):.1f} ms")
     search = {"table": "ROUTE_TABLE", "pattern": "*9.9.9*", "count": 200, "milliseconds": 150}
     print(f"search, first answer: {median_ms(lambda: box.call('show', **search), 20):.1f} ms, {len(box.call('show', **search)['rows'])} hits")
-    scrape = box.send("GET", "/metrics")
-    series = sum(not line.startswith(b"#") for line in scrape.splitlines())
-    print(f"scrape of {series} series: {median_ms(lambda: box.send('GET', '/metrics'), 20):.1f} ms")
+    scrape(box)
+
+
+def scrape(box):
+    series = sum(not line.startswith(b"#") for line in box.send("GET", "/metrics").splitlines())
+    print(f"scrape of {series} series: {median_ms(lambda: box.send('GET', '/metrics'), 40):.1f} ms")
+
+
+def measure_scrape(given):
+    with Box(given.rondo, given.rondod, 450, [f"Ethernet{i}" for i in range(500)]) as box:
+        for i in range(500):
+            assert box.daemon.run("set", "PORT_TABLE", f"Ethernet{i}", "admin_status=up").returncode == 0
+        box.feed(20000)
+        turns = []
+        for work in (lambda: None, lambda: scrape(box)):
+            work()
+            figures = box.call("stats")["scheduler"]["turn_histogram"]
+            turns.append((figures["count"], next(count for us, count in figures["buckets"] if us > 1000)))
+        (all_before, short_before), (all_after, short_after) = turns
+        taken = all_after - all_before
+        print(f"of {taken} turns meanwhile, {taken - (short_after - short_before)} took longer than 1.05 ms")
 
 
 def measure_idle(box, chromium, cache, pairs, seconds):
@@ -244,7 +265,7 @@ def main():
     parser.add_argument("rondo")
     parser.add_argument("rondod")
     parser.add_argument("cache")
-    parser.add_argument("--only", choices=("calls", "paint", "idle", "crowd", "feeding"))
+    parser.add_argument("--only", choices=("calls", "scrape", "paint", "idle", "crowd", "feeding"))
     parser.add_argument("--routes", type=int, default=1_000_000)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20)
@@ -254,7 +275,9 @@ def main():
     def is_wanted(part):
         return given.only in (None, part)
 
-    if given.only != "feeding":
+    if is_wanted("scrape"):
+        measure_scrape(given)
+    if given.only not in ("feeding", "scrape"):
         with Box(given.rondo, given.rondod) as box:
             box.feed(given.routes)
             if is_wanted("calls"):
