@@ -110,6 +110,8 @@ json::array consumers_json(const Runtime& runtime) {
     rows.push_back(json::object{{"table", text(stats.table)},
                                 {"orch", text(stats.orch)},
                                 {"taken", stats.taken},
+                                {"taken_sets", stats.taken - stats.taken_deletes},
+                                {"taken_deletes", stats.taken_deletes},
                                 {"handled", stats.handled},
                                 {"done", stats.done},
                                 {"rejected", stats.rejected},

@@ -56,14 +56,16 @@ Programmer::Done Programmer::reworded(Done done) const {
 
 void Programmer::apply(std::span<Operation> ops) {
   plane_.apply(ops);
+  std::array<std::uint64_t, 4> answered{};
   for (const Operation& op : ops) {
-    if (op.status.ok()) continue;
-    if (op.status.code() == StatusCode::NotFound && is_delete(op.order)) {
-      gone_deletes_.fetch_add(1, std::memory_order_relaxed);
-    } else if (on_refused_) {
-      on_refused_(op);
-    }
+    const bool deletes = is_delete(op.order);
+    const bool is_gone = deletes && op.status.code() == StatusCode::NotFound;
+    const bool is_refused = !op.status.ok() && !is_gone;
+    ++answered[(deletes ? 2U : 0U) + (is_refused ? 1U : 0U)];
+    if (is_gone) gone_deletes_.fetch_add(1, std::memory_order_relaxed);
+    if (is_refused && on_refused_) on_refused_(op);
   }
+  for (std::size_t i = 0; i < answered.size(); ++i) answered_[i].fetch_add(answered[i], std::memory_order_relaxed);
 }
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 // on one in Urgent, the caller submits it after that one's answer.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,9 @@ class Programmer {
   const ProgrammerStats& stats() const noexcept { return executor_.stats(); }
   /// Deletes of objects that did not exist any more. Any thread.
   std::uint64_t gone_deletes() const noexcept { return gone_deletes_.load(std::memory_order_relaxed); }
+  enum class Kind : std::uint8_t { AppliedSet, RefusedSet, AppliedDelete, RefusedDelete };
+  /// Orders that the data plane has answered. A delete of what is gone is applied. Any thread.
+  std::uint64_t answered(Kind kind) const noexcept { return answered_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed); }
   DataPlane& plane() noexcept { return plane_; }
 
  private:
@@ -77,6 +81,7 @@ class Programmer {
   const std::function<void(const Operation& refused)> on_refused_;
   const std::function<Status(const Status& error)> reword_;
   std::atomic<std::uint64_t> gone_deletes_ = 0;
+  std::array<std::atomic<std::uint64_t>, 4> answered_{};  // By Kind.
   const std::unique_ptr<ExecutorTap> tap_;
   Executor<Operation> executor_;
 };

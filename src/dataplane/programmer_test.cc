@@ -155,6 +155,8 @@ TEST_P(ProgrammerTest, EveryOrderIsAnsweredOnceInOrderWithItsOwnStatus) {
   EXPECT_EQ(stats.applied, expected.size());
   EXPECT_EQ(stats.failed, (expected.size() + 1) / 2);
   EXPECT_EQ(programmer_->gone_deletes(), stats.failed) << "what is absent already is as good as deleted";
+  EXPECT_EQ(programmer_->answered(Programmer::Kind::AppliedDelete), expected.size());
+  EXPECT_EQ(programmer_->answered(Programmer::Kind::RefusedDelete) + programmer_->answered(Programmer::Kind::AppliedSet), 0U);
   EXPECT_EQ(stats.latency_ns.count(), 200U);
   EXPECT_EQ(stats.batches, plane_.batches().size());
 }

@@ -168,6 +168,7 @@ std::uint32_t Consumer::take(std::size_t max) {
       came = next_arrival(mark).value_or(now);
       ++keys_taken_;
     }
+    if (change.op() == ChangeOp::Delete) ++stats_.taken_deletes;
     observers_.taken(change);
     const Ledger::Merged how = ledger_.merge(change, came, services_.facts);
     observers_.merged(change, how);

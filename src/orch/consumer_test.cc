@@ -264,6 +264,7 @@ TEST_F(ConsumerTest, DoneLeavesNothingOwed) {
   EXPECT_THAT(calls, ElementsAre("S a", "D b"));
   const ConsumerStats s = stats("T");
   EXPECT_EQ(s.taken, 2U);
+  EXPECT_EQ(s.taken_deletes, 1U);
   EXPECT_EQ(s.handled, 2U);
   EXPECT_EQ(s.done, 2U);
   EXPECT_EQ(s.queued + s.parked + s.in_flight, 0U);

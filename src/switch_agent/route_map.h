@@ -98,6 +98,7 @@ class RouteMap {
   void erase(std::uint32_t slot) {
     unlink(slot);
     --of_family(routes_[slot].id());
+    if (const auto of = families_.find(routes_[slot].table); of->second == Families{}) families_.erase(of);
     by_id_.erase(hash_of(routes_[slot].id()), slot);
     routes_[slot].live = false;
     routes_.give_back(slot);
@@ -108,8 +109,9 @@ class RouteMap {
   /// Every slot is below this number; some slots are not live.
   std::uint32_t limit() const noexcept { return routes_.limit(); }
 
-  /// The number of routes of each table that has or had some: {IPv4, IPv6}.
-  const std::map<std::uint32_t, std::array<std::size_t, 2>>& families() const noexcept { return families_; }
+  using Families = std::array<std::size_t, 2>;  // The number of routes: {IPv4, IPv6}.
+  /// The tables that have routes.
+  const std::map<std::uint32_t, Families>& families() const noexcept { return families_; }
   /// The number of routes in each state. O(1). touch(), link() and unlink() update it after a change of a group.
   PlaneCounts tally() const noexcept {
     const std::size_t there = routes_.live() - linked_ + there_ - restoring_;
@@ -280,7 +282,7 @@ class RouteMap {
   IpHash hash_;
   RowIndex by_id_;
   Slab<Route> routes_;
-  std::map<std::uint32_t, std::array<std::size_t, 2>> families_;  // By table.
+  std::map<std::uint32_t, Families> families_;  // By table.
   // Group contains a Fact, which has no default constructor, so a place starts with an empty Fact.
   struct GroupPlace : Group {
     GroupPlace() : Group{{FactKind{}, ""}} {}

@@ -142,7 +142,9 @@ def check_figures(place, daemon, token):
     assert status == 200 and kind == "text/plain; version=0.0.4; charset=utf-8", (status, kind, text)
     for line in ('rondo_rows{table="ROUTE_TABLE",state="parked"} 1', 'rondo_rows{table="PORT_TABLE",state="rejected"} 1', 'rondo_store_up{store="tables"} 1',
                  'rondo_store_up{store="jobs"} 1', 'rondo_parked_rows{constraint="nexthop-group"} 1', "rondo_shards_owned 64", "rondo_stalls_total 0",
-                 "rondo_shard_takeovers_total 0", 'rondo_job_runs_open{state="running"} 0', "rondo_job_oldest_due_seconds 0", "rondo_withdrawals_held 0", "rondo_metrics_series_dropped_total 0", 'workqueue_adds_total{name="ROUTE_TABLE"} 1',
+                 "rondo_shard_takeovers_total 0", 'rondo_job_runs_open{state="running"} 0', "rondo_job_oldest_due_seconds 0", "rondo_withdrawals_held 0", "rondo_metrics_series_dropped_total 0",
+                 'rondo_row_changes_total{table="ROUTE_TABLE",op="set"} 1', 'rondo_row_changes_total{table="ROUTE_TABLE",op="delete"} 0',
+                 'rondo_orders_total{op="set",result="refused"} 0', 'workqueue_adds_total{name="ROUTE_TABLE"} 1',
                  'controller_runtime_reconcile_total{controller="ROUTE_TABLE",result="requeue"} 1'):
         assert f"\n{line}\n" in text, (line, text)
     assert re.search(r'^rondo_http_requests_total\{route="metrics",code="401"\} [1-9]', text, re.M), text

@@ -131,7 +131,8 @@ struct ForgottenFacts {
 struct ConsumerStats {
   std::string table;
   std::string orch;
-  std::uint64_t taken = 0;    // Changes taken from the store.
+  std::uint64_t taken = 0;  // Changes taken from the store.
+  std::uint64_t taken_deletes = 0;
   std::uint64_t handled = 0;  // Outcomes that the handler returned.
   std::uint64_t done = 0;
   std::uint64_t rejected = 0;
