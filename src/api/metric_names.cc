@@ -107,7 +107,7 @@ constexpr MetricName kNames[] = {
     {"stats", "jobs.bands.*", "failed", "", "result=failed,band:*", "rondo_job_runs_total", Counter, 1, ""},
     {"stats", "jobs.bands.*", "killed", "", "result=killed,band:*", "rondo_job_runs_total", Counter, 1, ""},
     {"stats", "jobs.bands.*", "not_run", "", "result=not_run,band:*", "rondo_job_runs_total", Counter, 1, ""},
-    {"stats", "jobs", "waiting", "", "state=waiting", "rondo_job_runs_open", Gauge, 1, "Runs without an end, also those that are planned."},
+    {"stats", "jobs", "waiting", "", "state=waiting", "rondo_job_runs_open", Gauge, 1, "Runs that have no end yet; a planned run waits."},
     {"stats", "jobs", "running", "", "state=running", "rondo_job_runs_open", Gauge, 1, ""},
     {"stats", "jobs", "oldest_due_ms", "", "", "rondo_job_oldest_due_seconds", Gauge, kMs,
      "How long the earliest due run that has not begun has been due; 0: there is none."},

@@ -45,7 +45,7 @@ struct ServerOptions {
   Duration relay_beat = limits::kHttpRelayBeat;
   /// The most bytes of a body; empty: limits::kHttpBodyBytes for each.
   BodyLimit body_limit = {};
-  /// A name for the paths that one part of the program answers, for ServerFigures::answers; it must outlive the server. Empty: no name.
+  /// Names the part of the program that answers 'path', for ServerFigures::answers. The name must outlive the server.
   std::function<std::string_view(std::string_view path)> route_of = {};
 };
 
@@ -60,7 +60,7 @@ struct ServerFigures {
   std::uint64_t gave_way = 0;             // Closed for a new one: idle, or without a whole request.
   std::uint64_t not_accepted = 0;         // Times the system had no descriptor or memory for a connection.
   std::uint64_t requests = 0;             // Given to the handler.
-  /// By ServerOptions::route_of() and status; without a route: those that the handler did not get.
+  /// The number of answers by ServerOptions::route_of() and status. A request that the handler did not get has no route.
   std::map<std::pair<std::string_view, unsigned>, std::uint64_t> answers;
   std::uint64_t refused_requests = 0;   // Malformed or above a limit.
   std::uint64_t failed_handshakes = 0;  // TLS was not understood, or not agreed on.

@@ -35,7 +35,7 @@ TEST(JobsFigures, ARunIsAsLongAsItsLastAttempt) {
 TEST(JobsFigures, TheOldestDueRunIsTheOneThatWaitsLongest) {
   test::SimulatedJobs program{1, {}, [](Jobs& jobs) {
                                 jobs.handle_in_turn("ok", [](const JobContext&) { return Status{}; });
-                                jobs.wait_for_handlers("absent", [](std::string_view) { return "nobody is here"; });
+                                jobs.wait_for_handlers("absent", [](std::string_view) { return "no worker offers it"; });
                               }};
   program.define({.name = "waits", .handler = "absent"});
   program.define({.name = "runs", .handler = "ok", .schedule = {.when = "every 10s"}});

@@ -48,10 +48,8 @@ json::object agent_json(const switch_agent::SwitchAgent& agent) {
                       {"group_replaces", groups.group_replaces}};
 }
 
-/// A delete of an absent object is no refusal. It is counted when it is applied, a failure when it is answered.
 std::uint64_t refused_orders(const Programmer& programmer) {
-  const std::uint64_t failed = programmer.stats().failed;
-  return failed - std::min(failed, programmer.gone_deletes());
+  return programmer.answered(Programmer::Kind::RefusedSet) + programmer.answered(Programmer::Kind::RefusedDelete);
 }
 
 json::object dataplane_json(const CommandContext& context) {

@@ -208,7 +208,6 @@ class StoredJobs final : public JobService {
                                  {"started", started_},
                                  {"stopped", stopped_},
                                  {"clock_offset_ms", store_->clock_difference() / 1ms},
-                                 {"active", jobs_.health().ok()},
                                  {"shards", jobs_.health().ok() ? jobs::kShards : 0},
                                  {"takeovers", takeovers_},
                                  {"store_ok", health().ok()}};
