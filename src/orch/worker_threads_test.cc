@@ -220,8 +220,10 @@ TEST_F(WorkerThreads, AConsumerThatIsQuarantinedOnAWorkerIsKnownAtHome) {
   ASSERT_TRUE(worker.start().ok());
   EXPECT_THAT(home->standstills(10), testing::IsEmpty());
   set("T", "k");
-  run_until([&] { return !home->standstills(10).empty(); });
-  EXPECT_THAT(home->standstills(10), ElementsAre(testing::AllOf(HasSubstr("source T is quarantined"), HasSubstr("on a worker"))));
+  // One answer is looked at: on a loaded machine the worker may not get its CPU in time for the next question.
+  std::vector<std::string> told;
+  run_until([&] { return !(told = home->standstills(10)).empty(); });
+  EXPECT_THAT(told, ElementsAre(testing::AllOf(HasSubstr("source T is quarantined"), HasSubstr("on a worker"))));
   worker.stop();
   tap.reset();
 }
