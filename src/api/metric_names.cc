@@ -100,7 +100,7 @@ constexpr MetricName kNames[] = {
     {"stats", "jobs", "started", "", "state=started", "rondo_jobs", Gauge, 1, "Jobs, as of the last reading."},
     {"stats", "jobs", "stopped", "", "state=stopped", "rondo_jobs", Gauge, 1, ""},
     {"stats", "jobs", "shards", "", "", "rondo_shards_owned", Gauge, 1,
-     "64: this scheduler runs the jobs; 0: it stands by or has trouble."},
+     "64: this scheduler runs the jobs; 0: it stands by, or may have lost its claim."},
     {"stats", "jobs", "takeovers", "", "", "rondo_shard_takeovers_total", Counter, 1,
      "Times that it took the jobs over from another scheduler."},
     {"stats", "jobs.bands.*", "succeeded", "", "result=succeeded,band:*", "rondo_job_runs_total", Counter, 1, "Runs by their end."},

@@ -65,6 +65,8 @@ bool is_under_way(const LiveRun& live) {
 
 JobsView::JobsView(Jobs::Impl& parts) : impl_(parts) { impl_.core.expect_here("JobsView"); }
 
+bool JobsView::owns_shards() const { return impl_.planning.is_started() && impl_.core.store.may_begin(impl_.core.now()); }
+
 std::optional<RunActivity> JobsView::activity(std::int64_t run) const {
   const LiveRun* const live = impl_.runs.find(run);
   return live == nullptr ? std::nullopt : std::optional{activity_of(*live)};

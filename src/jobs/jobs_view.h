@@ -47,6 +47,9 @@ class JobsView {
   explicit JobsView(const Jobs& jobs) : JobsView(*jobs.impl_) {}
   explicit JobsView(Jobs::Impl& parts);
 
+  /// True if this scheduler has taken the jobs up and may begin runs: it does not stand by, and its claim has not run out. Jobs::health()
+  /// says if it can also store them at present. O(1).
+  bool owns_shards() const;
   /// What a run without a stored end does at present; empty for another one. O(facts of its job).
   std::optional<RunActivity> activity(std::int64_t run) const;
   /// The newest attempts of a run that was tried again, the oldest first, as far as this process has seen their ends: of the newest

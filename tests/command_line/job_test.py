@@ -104,6 +104,7 @@ def check_runs(daemon, checker):
     assert "nothing" in wait_for(daemon, checker, "lost", lambda runs: runs[0]["state"] == "failed")[0]["note"]
     said = daemon.run("health")
     assert said.returncode == 1 and "job 'lost' is started, and this program has no handler 'nothing'" in said.stdout, said
+    assert json.loads(expect(daemon, 0, "--json", "stats"))["jobs"]["shards"] == 64, "it runs the jobs, whatever trouble one of them has"
     expect(daemon, 0, "job", "edit", "lost", "--handler", "log")
     assert "no handler 'nothing'" not in daemon.run("health").stdout
     names = [row["name"] for row in checker.check("job-list", expect(daemon, 0, "--json", "job", "list", "*i*"))["rows"]]

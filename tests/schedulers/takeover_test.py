@@ -40,8 +40,8 @@ class Pair:
 
     @staticmethod
     def is_owner(scheduler):
-        said = scheduler.daemon.run("--json", "call", "job-stats")
-        return said.returncode == 0 and json.loads(said.stdout)["healthy"]
+        said = scheduler.daemon.run("--json", "stats")
+        return said.returncode == 0 and json.loads(said.stdout)["jobs"]["shards"] == 64
 
     def wait_for_takeover(self):
         poll("the other one runs the jobs", lambda: self.is_owner(self.other))

@@ -208,7 +208,7 @@ class StoredJobs final : public JobService {
                                  {"started", started_},
                                  {"stopped", stopped_},
                                  {"clock_offset_ms", store_->clock_difference() / 1ms},
-                                 {"shards", jobs_.health().ok() ? jobs::kShards : 0},
+                                 {"shards", jobs::JobsView(jobs_).owns_shards() ? jobs::kShards : 0},
                                  {"takeovers", takeovers_},
                                  {"store_ok", health().ok()}};
     if (executors_ != nullptr) executors_->add_stats(stats);
