@@ -40,7 +40,8 @@ inline std::string_view type_text(RouteType type) {
   return type == RouteType::Prohibit ? " prohibit" : " blackhole";
 }
 
-/// The content of 'plane', with next hops described by their content instead of their numbers.
+/// The content of 'plane', with next hops described by their content instead of their numbers. On a kernel, 'plane' must not be that of an
+/// agent in this process: its audit may read with it in a thread.
 inline Lines lines_of(DataPlane& plane) {
   std::map<IfIndex, std::string> ports;
   const std::vector<LinkEvent> links = plane.links().value();
@@ -83,7 +84,7 @@ inline Lines lines_of(DataPlane& plane) {
     const std::string source = route.source == IpAddress{} ? "" : " src " + route.source.to_string();
     lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] + source : name.append(type_text(route.type)));
   });
-  RONDO_ASSERT(read.ok());
+  RONDO_EXPECT(read.ok(), "the routes cannot be read: " + read.to_string());
   std::ranges::sort(lines);
   return lines;
 }

@@ -42,6 +42,9 @@ class AgentOnLinux : public ::testing::Test {
     if (!opened) skip(opened.error());
     if (IsSkipped()) return;
     plane = std::move(*opened);
+    auto own = make_linux_dataplane({.network_namespace = lab->path()});
+    ASSERT_TRUE(own) << own.error().to_string();
+    view = std::move(*own);
   }
   static void skip(const Status& why) {
     std::cerr << "SKIPPED: " << why.to_string() << '\n';
@@ -109,11 +112,11 @@ class AgentOnLinux : public ::testing::Test {
         running->runtime.run_until_idle(10'000);
         running->runtime.scheduler().wait(look);
       }
-      Lines actual = lines_of(*plane);
+      Lines actual = lines_of(*view);
       std::erase_if(actual, [](const std::string& line) {
         return line.starts_with("address lo ") || line.starts_with("address line") || line.find(" fe80:") != std::string::npos;
       });
-      wrong = difference(actual, desired.expected(plane->links().value()));
+      wrong = difference(actual, desired.expected(view->links().value()));
     } while (!wrong.empty() && clock.now() < end);
     return wrong;
   }
@@ -135,28 +138,26 @@ class AgentOnLinux : public ::testing::Test {
     const auto another = make_linux_dataplane({.network_namespace = lab->path(), .protocol = 200});
     ASSERT_TRUE(another) << another.error().to_string();
     const Prefix foreign = Prefix::parse_interface("10.77.0.1/24").value();
-    std::vector<Operation> orders{{AddressSet{plane->links().value().back().port, foreign}, {}}};
+    std::vector<Operation> orders{{AddressSet{view->links().value().back().port, foreign}, {}}};
     (*another)->apply(orders);
     ASSERT_TRUE(orders[0].status.ok()) << orders[0].status.to_string();
     running = std::make_unique<Running>(*plane);
     desired = {};
     ASSERT_NO_FATAL_FAILURE(finish_restart());
-    // A data plane of its own: a thread of the audit reads with the other one now.
-    const auto view = make_linux_dataplane({.network_namespace = lab->path()});
-    ASSERT_TRUE(view) << view.error().to_string();
     std::size_t routes = 0;
-    const Status read = (*view)->routes([&](const RouteEntry&) { ++routes; });
+    const Status read = view->routes([&](const RouteEntry&) { ++routes; });
     ASSERT_TRUE(read.ok()) << read.to_string();
     EXPECT_EQ(routes, 0U);
-    EXPECT_TRUE((*view)->nexthops().value().empty());
-    EXPECT_TRUE((*view)->neighbors().value().empty());
-    const auto left = (*view)->addresses().value();
+    EXPECT_TRUE(view->nexthops().value().empty());
+    EXPECT_TRUE(view->neighbors().value().empty());
+    const auto left = view->addresses().value();
     EXPECT_TRUE(std::ranges::none_of(left, [](const AddressEntry& entry) { return entry.ours; }));
     EXPECT_TRUE(std::ranges::any_of(left, [&foreign](const AddressEntry& entry) { return entry.address == foreign; }));
   }
 
   std::unique_ptr<netlink::Lab> lab;
-  std::unique_ptr<DataPlane> plane;
+  std::unique_ptr<DataPlane> plane;  // The audit of the agent may read with it in a thread.
+  std::unique_ptr<DataPlane> view;   // The test reads with it.
   std::unique_ptr<Running> running;
   DesiredState desired;
 };
@@ -195,7 +196,7 @@ TEST_F(AgentOnLinux, FollowsCablesPortsAndRestarts) {
     bool fed = false;
     running = std::make_unique<Running>(*plane, [&fed] { return fed; });
     std::size_t routes = 0;
-    ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
+    ASSERT_TRUE(view->routes([&](const RouteEntry&) { ++routes; }).ok());
     EXPECT_GT(routes, 0U) << "the kernel forwards on";
     desired = {};
     write_rows();
