@@ -16,9 +16,9 @@ PATIENCE = 300  # Seconds; only ends what hangs.
 TOKEN = "a-token-of-24-characters"
 
 
-def poll(what, condition):
+def poll(what, condition, patience=PATIENCE):
     """Returns the first true value of condition()."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not (value := condition()):
         assert time.monotonic() < deadline, f"still not: {what}"
         time.sleep(0.05)  # The condition decides, not this pause: it leaves the processor to the other processes.

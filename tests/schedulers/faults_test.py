@@ -20,7 +20,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "executors"))
-from executor_kit import Scheduler, poll  # noqa: E402
+from executor_kit import PATIENCE, Scheduler, poll  # noqa: E402
 from imitated_executors import Executor  # noqa: E402
 from database_servers import KINDS  # noqa: E402
 
@@ -253,7 +253,8 @@ class Schedulers:
     def check(self):
         # A job that is stopped has runs that are to come, or wait for a further attempt. Those of the faults end by themselves before.
         of_faults = f"scheduled < {time.time_ns()}"
-        poll("the runs of the faults have ended", lambda: self.count(f"ended IS NULL AND {of_faults}") == 0)
+        # An executor in Python has one run after the other of each job, and on a slow machine it has fallen behind by minutes.
+        poll("the runs of the faults have ended", lambda: self.count(f"ended IS NULL AND {of_faults}") == 0, patience=3 * PATIENCE)
         for number in range(OWN_JOBS + JOBS_OF_EXECUTOR):
             poll("the job is stopped", lambda number=number: any(one.daemon.run("job", "stop", f"job{number}").returncode == 0 for one in self.all))
         poll("all runs have ended", lambda: self.count("ended IS NULL") == 0)
